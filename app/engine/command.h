@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// The commands of headroom-engine. Each stands in a file of its own and registers itself with the argument parser;
+// main.cpp knows their names and nothing else.
+#pragma once
+
+#include <functional>
+#include <string>
+
+namespace CLI {
+class App;
+}
+
+namespace headroom::app {
+
+// Exit states, stable (see DESIGN): scripts depend on them.
+inline constexpr int kDone = 0, kBadInput = 2, kFailed = 3, kInterrupted = 130;
+
+// Adds the sub-command's options to `app`; the callback that the sub-command stores in `run` is called after parsing and
+// returns the exit status.
+using Run = std::function<int()>;
+void addPlanCommand(CLI::App& app, Run& run);
+void addServeCommand(CLI::App& app, Run& run);
+void addDevicesCommand(CLI::App& app, Run& run);
+void addTokenizeCommand(CLI::App& app, Run& run);
+void addRenderCommand(CLI::App& app, Run& run);
+
+// Prints one line on stderr ("headroom-engine: …") and returns `status`.
+int fail(int status, const std::string& message);
+
+}  // namespace headroom::app

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/engine/command.h"
+
+#include <CLI/CLI.hpp>
+
+#include <cstdio>
+
+namespace headroom::app {
+int fail(int status, const std::string& message) {
+  std::fprintf(stderr, "headroom-engine: %s\n", message.c_str());
+  return status;
+}
+}  // namespace headroom::app
+
+int main(int argc, char** argv) {
+  using namespace headroom::app;
+  CLI::App app{"Plans and runs language models on the devices of this machine.", "headroom-engine"};
+  app.require_subcommand(1);
+  Run run;
+  addPlanCommand(app, run);
+  addServeCommand(app, run);
+  addDevicesCommand(app, run);
+  addTokenizeCommand(app, run);
+  addRenderCommand(app, run);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::CallForHelp& help) {
+    return app.exit(help);
+  } catch (const CLI::CallForAllHelp& help) {
+    return app.exit(help);
+  } catch (const CLI::ParseError& error) {
+    return fail(kBadInput, error.what());
+  }
+  return run ? run() : kBadInput;
+}

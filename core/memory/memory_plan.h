@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bytes of one rank of Headroom's engine. The planner shows them, the engine allocates exactly them.
+#pragma once
+
+#include "core/layout/parallel_layout.h"
+
+#include <string>
+#include <vector>
+
+namespace headroom {
+
+// What the engine is sized for.
+struct EngineLimits {
+  DType computeDType = DType::F32;   // F32: exact; BF16, F16: weights of this type, activations may be rounded
+  DType kvDType = DType::F32;        // F32, F16 or BF16
+  int64_t maxModelLen = 0;           // tokens of one sequence, prompt and answer
+  int64_t maxNumSeqs = 0;            // sequences in one step
+  int64_t maxNumBatchedTokens = 0;   // tokens in one step
+  int64_t blockTokens = 16;          // tokens of a KV block
+};
+
+// Type in which Headroom holds a tensor: block-quantized types as stored; vectors (norms, biases) F32; other floating matrices in
+// computeDType. A GGUF's floating matrices follow the same rule.
+DType loadedDType(const TensorEntry& tensor, DType computeDType);
+// Bytes of this rank's slice as loaded (0 when it does not hold the tensor). No padding: packed forms keep the size.
+Bytes loadedBytes(const TensorEntry& tensor, const ModelConfig& config, const RankSlice& rank, int tp, DType computeDType);
+// Sum over the inventory. A tied head counts once on a stage that both embeds and projects.
+Bytes weightBytes(const ModelSource& model, const RankSlice& rank, int tp, DType computeDType);
+
+// K and V of one block in all layers of the rank.
+Bytes kvBytesPerBlock(const ModelConfig& config, const RankSlice& rank, const EngineLimits& limits);
+
+// Activation buffers of a rank, allocated once. The engine's workspace is built from this very list.
+struct WorkspaceBuffer {
+  std::string name;
+  Bytes bytes;
+};
+std::vector<WorkspaceBuffer> workspaceBuffers(const ModelConfig& config, const RankSlice& rank, int tp, int pp, const EngineLimits& limits);
+Bytes activationBytes(const ModelConfig& config, const RankSlice& rank, int tp, int pp, const EngineLimits& limits);
+
+struct RankMemory {
+  Bytes weights, kvCache, activations, graphs, runtime;
+  Bytes total() const { return weights + kvCache + activations + graphs + runtime; }
+};
+
+struct EngineMemoryPlan {
+  std::vector<RankMemory> ranks;   // by rank
+  int64_t kvBlocks = 0;            // of one replica: the least over its ranks; every rank allocates exactly this many
+};
+
+// Fills each device's budget (memory x utilization) with KV blocks after weights and activations. Error when one sequence of maxModelLen does
+// not fit: names the rank, what is needed and what is there.
+Result<EngineMemoryPlan> planEngineMemory(const ModelSource& model, const ParallelLayout& layout, const Machine& machine, const EngineLimits& limits,
+                                          double utilization);
+
+}  // namespace headroom

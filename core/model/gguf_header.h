@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Header of a GGUF file: metadata and tensor infos. Format: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
+#pragma once
+
+#include "core/model/dtype.h"
+#include "core/result.h"
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace headroom {
+
+struct GgufTensor {
+  std::string name;
+  DType dtype;
+  std::vector<int64_t> shape;  // outermost first (GGUF stores it innermost first)
+  int file = 0;                // index into files
+  int64_t offset = 0;          // from the file's begin
+  Bytes bytes;
+};
+
+struct GgufHeader {
+  nlohmann::json metadata;                     // every key; arrays of strings and numbers as JSON arrays
+  std::vector<GgufTensor> tensors;
+  std::vector<std::filesystem::path> files;    // all parts of a split file, in order
+  std::vector<std::string> warnings;
+};
+
+// Reads one GGUF file and, when it is the first of several (split.count), the others beside it. `withTokens` false leaves out the long
+// token arrays (tokenizer.ggml.tokens/scores/token_type/merges), keeping "<key>.length" in their place.
+Result<GgufHeader> readGgufHeader(const std::filesystem::path& file, bool withTokens);
+
+}  // namespace headroom

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a model's configuration says, normalized over the spellings of the families. One ModelConfig serves the planner
+// (sizes), the rules (divisibility) and the engine's decoder (arithmetic).
+#pragma once
+
+#include "core/model/dtype.h"
+#include "core/result.h"
+
+#include <cstdint>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace headroom {
+
+enum class AttentionKind : uint8_t { Full, SlidingWindow, ChunkedWindow, Latent /* MLA */, LinearAttention, Mamba, ShortConvolution, CrossAttention, None };
+enum class FfnKind : uint8_t { Dense, MixtureOfExperts, None };
+enum class NormKind : uint8_t { RmsNorm, LayerNorm };
+enum class Activation : uint8_t { Silu, Gelu, GeluTanh, Relu2 };
+// Neox rotates halves (x[i], x[i + d/2]); Interleaved rotates neighbours (GGUF files of the llama family are permuted for it).
+enum class RopeStyle : uint8_t { Neox, Interleaved };
+enum class RopeScaling : uint8_t { None, Linear, Dynamic, Llama3, Yarn, LongRope };
+
+struct RopeParameters {
+  RopeStyle style = RopeStyle::Neox;
+  double theta = 10000.0;
+  int64_t rotaryDim = 0;  // rotated elements of each head; headDim unless partial
+  RopeScaling scaling = RopeScaling::None;
+  double factor = 1.0;
+  double lowFrequencyFactor = 1.0, highFrequencyFactor = 4.0;  // llama3
+  int64_t originalContext = 0;
+  double betaFast = 32.0, betaSlow = 1.0, mscale = 0.0, mscaleAllDim = 0.0;  // yarn; mscale 0: not given
+  std::optional<double> attentionFactor;
+  bool truncate = true;
+  std::vector<double> shortFactors, longFactors;  // longrope, or explicit frequency divisors of a GGUF's rope_freqs
+};
+
+struct MoeParameters {
+  int64_t experts = 0, expertsPerToken = 0, expertIntermediate = 0;
+  int64_t sharedExperts = 0, sharedIntermediate = 0;  // sharedIntermediate: width of all shared experts together
+  bool sharedGate = false;
+  bool routerBias = false;
+};
+
+struct LatentAttention {  // MLA; https://arxiv.org/abs/2405.04434
+  int64_t qLoraRank = 0 /* 0: plain q_proj */, kvLoraRank = 0, qkNopeHeadDim = 0, qkRopeHeadDim = 0, vHeadDim = 0;
+};
+
+// One decoder layer. Layers may differ: the planner sums over them, the decoder reads its own.
+struct LayerSpec {
+  AttentionKind attention = AttentionKind::Full;
+  int64_t window = 0;  // tokens seen by SlidingWindow and ChunkedWindow
+  int64_t qHeads = 0, kvHeads = 0, headDim = 0, vHeadDim = 0;
+  bool rope = true;
+  bool localRope = false;  // uses ModelConfig::localRope in place of rope
+  FfnKind ffn = FfnKind::Dense;
+  int64_t intermediateSize = 0;  // dense width
+  MoeParameters moe;
+  LatentAttention latent;
+  friend bool sameKvShape(const LayerSpec& a, const LayerSpec& b) {
+    return a.attention == b.attention && a.window == b.window && a.kvHeads == b.kvHeads && a.headDim == b.headDim && a.vHeadDim == b.vHeadDim;
+  }
+};
+
+struct QuantizationConfig {
+  std::string method;  // "awq", "gptq", "fp8", "compressed-tensors", "mxfp4", "gguf", …
+  int bits = 0;
+  int64_t groupSize = 0;                // 0: none; -1: one group a column
+  std::vector<int64_t> weightBlock;     // fp8 block, e.g. {128, 128}
+  bool descAct = false, symmetric = true, zeroPoint = false;
+  std::vector<std::string> ignored;     // module names or "re:…" patterns that stay unquantized
+  nlohmann::json raw;
+};
+
+// What the forward pass needs beyond shapes. Defaults are Llama's.
+struct DecoderTraits {
+  NormKind norm = NormKind::RmsNorm;
+  double normEpsilon = 1e-5;
+  double normWeightOffset = 0.0;  // Gemma: 1 (weights are stored minus one)
+  Activation activation = Activation::Silu;
+  bool gatedMlp = true;
+  bool qkNorm = false;            // RMS norm of each query and key head before RoPE
+  bool qkNormFullWidth = false;   // OLMo 2: over all heads at once
+  bool preNorm = true;            // norm before attention and MLP (OLMo 2: false)
+  bool postNorm = false;          // norm of each branch's output before the residual (Gemma 2/3, OLMo 2, GLM-4)
+  bool parallelBlock = false;     // attention and MLP read the same norm (Cohere)
+  bool attentionSinks = false;
+  double attentionScale = 0.0;    // 0: 1/sqrt(headDim)
+  double attentionSoftcap = 0.0, finalSoftcap = 0.0;  // 0: none
+  double embeddingMultiplier = 1.0, residualMultiplier = 1.0, logitsMultiplier = 1.0;
+};
+
+struct ModelConfig {
+  std::string name;          // for people: the folder's or file's name, or general.name
+  std::string modelType;     // "qwen2", as in config.json; GGUF: general.architecture
+  std::string architecture;  // "Qwen2ForCausalLM"; GGUF: the closest class name
+  int64_t hiddenSize = 0, vocabSize = 0, maxPositionEmbeddings = 0;
+  // Of the first full-attention layer, for tables and rules; per-layer truth is in `layers`.
+  int64_t qHeads = 0, kvHeads = 0, headDim = 0, intermediateSize = 0;
+  bool tieWordEmbeddings = false;
+  DType dtype = DType::BF16;  // of the checkpoint
+  RopeParameters rope, localRope;
+  DecoderTraits decoder;
+  std::vector<LayerSpec> layers;
+  std::optional<QuantizationConfig> quantization;
+  std::vector<int32_t> eosTokenIds;
+  std::optional<int32_t> bosTokenId;
+  // What the engine's decoder lacks for this model ("latent attention"), empty when it can run it.
+  std::vector<std::string> missingInEngine;
+  // Every assumption that was made where the file is silent or unknown; shown to the user.
+  std::vector<std::string> warnings;
+  nlohmann::json raw;  // config.json as read; null for GGUF
+
+  int64_t layerCount() const { return static_cast<int64_t>(layers.size()); }
+};
+
+// Reads the text of a config.json. `where` names it in errors. Accepts what Python's json accepts (Infinity, NaN).
+Result<ModelConfig> parseModelConfig(std::string_view text, const std::string& where);
+
+}  // namespace headroom

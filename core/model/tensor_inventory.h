@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// The one list of a checkpoint's tensors: name, shape, dtype, layer and how each splits over ranks. The grid sums it, the
+// weight loader slices by it; so what the grid promises is what the engine allocates.
+#pragma once
+
+#include "core/model/model_config.h"
+
+#include <string>
+#include <vector>
+
+namespace headroom {
+
+enum class TensorRole : uint8_t {
+  TokenEmbedding, FinalNorm, FinalNormBias, LmHead, LmHeadBias,
+  AttentionNorm, AttentionNormBias, PostAttentionNorm, FfnNorm, FfnNormBias, PostFfnNorm,
+  Q, K, V, O, QBias, KBias, VBias, OBias, QNorm, KNorm, Qkv /* fused rows q, k, v */, QkvBias, Sinks,
+  Gate, Up, Down, GateUp /* fused rows gate, up */, GateBias, UpBias, DownBias,
+  Router, RouterBias, ExpertGate, ExpertUp, ExpertDown, ExpertGateUp, SharedGate, SharedUp, SharedDown, SharedRouter,
+  RopeFrequencies,  // GGUF rope_freqs.weight
+  Other,            // counted and planned, unknown to the decoder
+};
+
+// What one piece of a tensor's split dimension follows.
+enum class SplitUnit : uint8_t { QHeads, KvHeads, MlpColumns, ExpertColumns, SharedColumns, Experts, Vocabulary, Replicated };
+
+// A run of `elements` along the split dimension, in units of `elementsPerUnit` (headDim for heads, 1 for columns). A fused QKV
+// has three, a plain projection one.
+struct SplitSegment {
+  SplitUnit unit = SplitUnit::Replicated;
+  int64_t elements = 0;
+  int64_t elementsPerUnit = 1;
+};
+
+// Where the tensor's bytes lie. file indexes ModelSource::weightFiles.
+struct TensorLocation {
+  int file = 0;
+  int64_t offset = 0;  // from the file's begin
+  Bytes bytes;
+};
+
+struct TensorEntry {
+  std::string name;             // as the checkpoint spells it
+  TensorRole role = TensorRole::Other;
+  int layer = -1;               // -1: outside the layers
+  int expert = -1;              // -1: not one expert's own
+  DType dtype = DType::BF16;    // as stored
+  std::vector<int64_t> shape;   // logical elements, outermost first: (out, in) for matrices
+  int splitDim = -1;            // dimension that is divided over TP ranks; -1: every rank holds all
+  std::vector<SplitSegment> segments;
+  bool loaded = true;           // false: stored but not held by an engine (MTP layers, inv_freq, a tied head stored again)
+  std::optional<TensorLocation> location;  // where file headers were read
+
+  int64_t elements() const;
+  Bytes storedBytes() const;    // by dtype and shape (rows padded to no block)
+};
+
+struct TensorInventory {
+  std::vector<TensorEntry> tensors;
+  int64_t parameters() const;       // elements of all tensors the checkpoint stores (packed formats: logical elements)
+  Bytes checkpointBytes() const;
+  const TensorEntry* find(TensorRole role, int layer = -1, int expert = -1) const;
+};
+
+// The inventory by the configuration's formula: what a checkpoint of this family stores.
+TensorInventory inventoryOfConfig(const ModelConfig& config);
+
+// A model as opened: configuration, tensors (counted from the files where there are any), and where it came from.
+struct ModelSource {
+  enum class Origin : uint8_t { ConfigFormula, SafetensorsHeaders, GgufHeader, Catalog };
+  ModelConfig config;
+  TensorInventory inventory;
+  Origin origin = Origin::ConfigFormula;
+  std::filesystem::path path;                      // what was opened (absolute); empty for a catalog entry
+  std::filesystem::path folder;                    // where tokenizer files stand
+  std::vector<std::filesystem::path> weightFiles;  // empty: planning only
+  nlohmann::json ggufMetadata;                     // scalar metadata by key, arrays without the token lists; null otherwise
+  bool canBeLoaded() const { return !weightFiles.empty(); }
+};
+
+// MODEL of the command line: a config.json, a model folder, a .gguf file (first shard), or a catalog name such as
+// "Qwen/Qwen2.5-72B-Instruct". Reads headers only. Errors name the file, what was found and what to do.
+Result<ModelSource> openModel(const std::string& model);
+
+}  // namespace headroom

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// What all ranks of a replica do in one step. Made by the scheduler, shared const by the ranks.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace headroom::engine {
+
+enum class SequenceId : uint64_t {};
+
+struct StepPlan {
+  uint64_t step = 0;
+  // One entry a token of the batch.
+  std::vector<int32_t> tokenIds, positions, slots;  // slot = block * blockTokens + offset
+  // One entry a sequence (sequenceStart one more).
+  std::vector<SequenceId> sequences;
+  std::vector<int32_t> sequenceStart, contextLength;
+  std::vector<int32_t> blockTable;                  // (sequences, blocksPerSequence), row-major
+  int64_t blocksPerSequence = 0;
+  // Rows of the batch whose logits are wanted, ascending, and what for.
+  struct LogitsRow {
+    int32_t row = 0;
+    int32_t sequence = 0;   // index into sequences
+    bool sample = false;    // the sequence's last token: sample the next one
+    int32_t promptPosition = -1;  // >= 0: prompt logprobs of the token after this position
+  };
+  std::vector<LogitsRow> logits;
+  int64_t tokens() const { return static_cast<int64_t>(tokenIds.size()); }
+};
+
+using SharedStepPlan = std::shared_ptr<const StepPlan>;
+
+// Takes the logits of a step. Called on the thread of the last stage's rank 0, chunk by chunk in order, then stepDone on that thread.
+class LogitsConsumer {
+ public:
+  virtual ~LogitsConsumer() = default;
+  // logits: (rows, vocab) F32 on the host, for plan.logits[firstRow … firstRow + rows). May be modified in place.
+  virtual void takeLogits(const StepPlan& plan, int64_t firstRow, int64_t rows, float* logits, int64_t vocab) = 0;
+  virtual void stepDone(const SharedStepPlan& plan) = 0;
+};
+
+}  // namespace headroom::engine
