@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/sample/sampler.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace headroom::engine {
+
+namespace {
+
+constexpr float kNever = -std::numeric_limits<float>::infinity();
+
+// The likeliest token, the lowest id among equals; -1 when no logit is a number above minus infinity.
+int32_t argmax(std::span<const float> logits) {
+  // Blocks keep the inner loop free of branches, so that the compiler can vectorize it.
+  constexpr size_t kBlock = 256;
+  float best = kNever;
+  size_t bestBlock = logits.size();
+  for (size_t begin = 0; begin < logits.size(); begin += kBlock) {
+    const size_t end = std::min(begin + kBlock, logits.size());
+    float most = kNever;
+    for (size_t i = begin; i < end; ++i) most = logits[i] > most ? logits[i] : most;
+    if (most > best) {
+      best = most;
+      bestBlock = begin;
+    }
+  }
+  for (size_t i = bestBlock; i < logits.size(); ++i) {
+    if (logits[i] == best) return static_cast<int32_t>(i);
+  }
+  return -1;
+}
+
+bool likelier(const std::pair<float, int32_t>& a, const std::pair<float, int32_t>& b) {
+  return a.first != b.first ? a.first > b.first : a.second < b.second;
+}
+
+}  // namespace
+
+Logprobs logprobsOf(std::span<const float> logits, int32_t chosen, int top) {
+  Logprobs result;
+  const int32_t best = argmax(logits);
+  if (best < 0) return result;
+  const double most = logits[best];
+  double sum = 0;
+  for (const float logit : logits) sum += std::exp(static_cast<double>(logit) - most);
+  const double logSum = most + std::log(sum);
+  auto entry = [&](int32_t token, int32_t rank) { return LogprobEntry{token, static_cast<float>(logits[token] - logSum), rank}; };
+
+  int32_t better = 0;
+  for (const float logit : logits) better += logit > logits[chosen];
+  result.chosen = entry(chosen, better + 1);
+
+  const auto count = std::min<size_t>(static_cast<size_t>(std::max(top, 0)), logits.size());
+  std::vector<std::pair<float, int32_t>> heap;  // the likeliest so far, the least of them in front
+  heap.reserve(count + 1);
+  for (size_t i = 0; i < logits.size() && count > 0; ++i) {
+    if (heap.size() == count && !(logits[i] > heap.front().first)) continue;
+    if (heap.size() == count) {
+      std::pop_heap(heap.begin(), heap.end(), likelier);
+      heap.pop_back();
+    }
+    heap.emplace_back(logits[i], static_cast<int32_t>(i));
+    std::push_heap(heap.begin(), heap.end(), likelier);
+  }
+  std::sort(heap.begin(), heap.end(), likelier);
+  for (size_t i = 0; i < heap.size(); ++i) result.top.push_back(entry(heap[i].second, static_cast<int32_t>(i) + 1));
+  return result;
+}
+
+Sampler::Sampler(SamplingParams params, std::span<const int32_t> prompt, std::vector<int32_t> endTokens)
+    : m_params(std::move(params)), m_endTokens(std::move(endTokens)) {
+  if (m_params.repetitionPenalty != 1.0) m_promptTokens.insert(prompt.begin(), prompt.end());
+  if (m_params.seed) {
+    m_random.seed(static_cast<uint64_t>(*m_params.seed));
+  } else {
+    std::random_device device;
+    m_random.seed((static_cast<uint64_t>(device()) << 32) | device());
+  }
+}
+
+void Sampler::bias(std::span<float> logits) const {
+  for (const auto& [token, amount] : m_params.logitBias) {
+    if (token >= 0 && static_cast<size_t>(token) < logits.size()) logits[token] += amount;
+  }
+  if (m_generated >= m_params.minTokens) return;
+  for (const int32_t token : m_endTokens) {
+    if (token >= 0 && static_cast<size_t>(token) < logits.size()) logits[token] = kNever;
+  }
+}
+
+void Sampler::penalize(std::span<float> logits) const {
+  const auto repetition = static_cast<float>(m_params.repetitionPenalty);
+  auto repeat = [&](int32_t token) {
+    float& logit = logits[token];
+    logit = logit > 0 ? logit / repetition : logit * repetition;
+  };
+  if (repetition != 1.0f) {
+    for (const int32_t token : m_promptTokens) repeat(token);
+    for (const auto& [token, count] : m_outputCounts) {
+      if (!m_promptTokens.contains(token)) repeat(token);
+    }
+  }
+  for (const auto& [token, count] : m_outputCounts) {
+    logits[token] -= static_cast<float>(m_params.frequencyPenalty * static_cast<double>(count) + m_params.presencePenalty);
+  }
+}
+
+// Draws from softmax(logits / temperature) within min_p, top_k and top_p. At least one logit is finite.
+int32_t Sampler::draw(std::span<float> logits) {
+  const float most = logits[argmax(logits)];
+  const double inverse = 1.0 / m_params.temperature;
+  double total = 0;
+  for (float& logit : logits) {
+    logit = static_cast<float>(std::exp((static_cast<double>(logit) - most) * inverse));  // now a weight; the likeliest has 1
+    total += logit;
+  }
+  // What cannot be among the chosen is left out before anything is sorted: tokens below min_p of the likeliest, and those so unlikely that all
+  // of their kind together are less than 1 - top_p.
+  double least = std::max(m_params.minP, 0.0);
+  if (m_params.topP < 1.0) least = std::max(least, total * (1.0 - m_params.topP) / static_cast<double>(logits.size()));
+  const bool sorted = m_params.topP < 1.0 || (m_params.topK > 0 && m_params.topK < static_cast<int64_t>(logits.size()));
+  m_candidates.clear();
+  for (size_t i = 0; i < logits.size(); ++i) {
+    if (logits[i] > 0 && logits[i] >= least) m_candidates.emplace_back(logits[i], static_cast<int32_t>(i));
+  }
+  double kept = 0;
+  if (!sorted) {
+    for (const auto& candidate : m_candidates) kept += candidate.first;
+  } else {
+    if (m_params.topK > 0 && m_params.topK < static_cast<int64_t>(m_candidates.size())) {
+      std::nth_element(m_candidates.begin(), m_candidates.begin() + m_params.topK, m_candidates.end(), likelier);
+      m_candidates.resize(static_cast<size_t>(m_params.topK));
+    }
+    std::sort(m_candidates.begin(), m_candidates.end(), likelier);
+    // top_p counts within what top_k and min_p left, unless they left everything.
+    double within = 0;
+    for (const auto& candidate : m_candidates) within += candidate.first;
+    if (m_params.topK <= 0 && m_params.minP <= 0) within = total;
+    size_t count = 0;
+    while (count < m_candidates.size() && (count == 0 || kept < m_params.topP * within)) kept += m_candidates[count++].first;
+    m_candidates.resize(count);
+  }
+  double target = std::uniform_real_distribution<double>(0.0, kept)(m_random);
+  for (const auto& [weight, token] : m_candidates) {
+    target -= weight;
+    if (target < 0) return token;
+  }
+  return m_candidates.back().second;
+}
+
+std::optional<Sampler::Choice> Sampler::sample(std::span<float> logits) {
+  if (argmax(logits) < 0) return std::nullopt;
+  // Log probabilities are of the untouched logits, but the token is only known afterwards.
+  std::vector<float> untouched;
+  if (m_params.logprobs) untouched.assign(logits.begin(), logits.end());
+
+  bias(logits);
+  penalize(logits);
+  Choice choice;
+  choice.token = argmax(logits);
+  if (choice.token < 0) return std::nullopt;
+  if (m_params.temperature > 0) choice.token = draw(logits);
+
+  if (m_params.logprobs) choice.logprobs = logprobsOf(untouched, choice.token, *m_params.logprobs);
+  ++m_generated;
+  if (m_params.repetitionPenalty != 1.0 || m_params.frequencyPenalty != 0.0 || m_params.presencePenalty != 0.0) ++m_outputCounts[choice.token];
+  return choice;
+}
+
+}  // namespace headroom::engine

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/schedule/scheduler.h"
+
+#include "core/result.h"
+#include "core/units.h"
+
+#include <algorithm>
+
+namespace headroom::engine {
+
+namespace {
+
+// Prompt tokens of one step while others generate, so that their next tokens do not wait long for a long prompt.
+constexpr int64_t kChunkBesideDecodes = 128;
+
+}  // namespace
+
+void Scheduler::add(std::shared_ptr<Sequence> sequence) {
+  expects(!sequence->tokens.empty() && sequence->promptTokens > 0, "a sequence begins with at least one token");
+  m_sequences.emplace(sequence->id, sequence);
+  m_waiting.insert(std::move(sequence));
+}
+
+Sequence* Scheduler::find(SequenceId id) {
+  const auto found = m_sequences.find(id);
+  return found == m_sequences.end() ? nullptr : found->second.get();
+}
+
+void Scheduler::remove(SequenceId id) {
+  const auto found = m_sequences.find(id);
+  if (found == m_sequences.end()) return;
+  const std::shared_ptr<Sequence> sequence = found->second;
+  (sequence->running ? m_running : m_waiting).erase(sequence);
+  giveUpBlocks(*sequence);
+  m_sequences.erase(found);
+}
+
+void Scheduler::giveUpBlocks(Sequence& sequence) {
+  // The last block first: a prefix stays useful longest at its beginning.
+  for (auto block = sequence.blocks.rbegin(); block != sequence.blocks.rend(); ++block) m_pool->release(*block);
+  sequence.blocks.clear();
+  sequence.hashes.clear();
+  sequence.scheduled = sequence.computed = 0;
+}
+
+int64_t Scheduler::cachedPrefix(std::span<const int32_t> prompt) const {
+  if (!m_pool->prefixCaching()) return 0;
+  const int64_t blockTokens = m_pool->blockTokens();
+  BlockHash hash;
+  int64_t found = 0;
+  while (found + blockTokens < static_cast<int64_t>(prompt.size())) {
+    hash = hashBlock(hash, prompt.subspan(found, blockTokens));
+    if (!m_pool->contains(hash)) break;
+    found += blockTokens;
+  }
+  return found;
+}
+
+void Scheduler::admitFromCache(Sequence& sequence) {
+  sequence.cachedPromptTokens = 0;
+  if (!m_pool->prefixCaching() || sequence.promptLogprobs) return;
+  const int64_t blockTokens = m_pool->blockTokens();
+  const std::span<const int32_t> tokens = sequence.tokens;
+  BlockHash hash;
+  // At least one token is computed, or there would be no logits to sample from.
+  while (sequence.computed + blockTokens < static_cast<int64_t>(tokens.size())) {
+    hash = hashBlock(hash, tokens.subspan(sequence.computed, blockTokens));
+    const std::optional<BlockId> block = m_pool->acquire(hash);
+    if (!block) break;
+    sequence.blocks.push_back(*block);
+    sequence.hashes.push_back(hash);
+    sequence.computed += blockTokens;
+  }
+  sequence.scheduled = sequence.computed;
+  sequence.cachedPromptTokens = std::min(sequence.computed, sequence.promptTokens);
+}
+
+bool Scheduler::preemptFor(const Sequence& sequence, const StepPlan& plan) {
+  for (auto candidate = m_running.rbegin(); candidate != m_running.rend(); ++candidate) {
+    Sequence& victim = **candidate;
+    if (&victim == &sequence) return false;  // nobody behind it can give way
+    if (victim.inFlight > 0 || victim.blocks.empty()) continue;
+    if (std::find(plan.sequences.begin(), plan.sequences.end(), victim.id) != plan.sequences.end()) continue;
+    const std::shared_ptr<Sequence> kept = *candidate;
+    m_running.erase(kept);
+    giveUpBlocks(victim);
+    victim.running = false;
+    m_waiting.insert(kept);
+    ++m_preemptions;
+    return true;
+  }
+  return false;
+}
+
+bool Scheduler::reserve(Sequence& sequence, int64_t tokens, const StepPlan& plan) {
+  const int64_t needed = ceilDiv(sequence.scheduled + tokens, m_pool->blockTokens());
+  while (static_cast<int64_t>(sequence.blocks.size()) < needed) {
+    if (const std::optional<BlockId> block = m_pool->allocate()) {
+      sequence.blocks.push_back(*block);
+    } else if (!preemptFor(sequence, plan)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+void Scheduler::append(StepPlan& plan, Sequence& sequence, int64_t count) {
+  const int64_t blockTokens = m_pool->blockTokens();
+  const auto index = static_cast<int32_t>(plan.sequences.size());
+  plan.sequences.push_back(sequence.id);
+  for (int64_t position = sequence.scheduled; position < sequence.scheduled + count; ++position) {
+    const auto row = static_cast<int32_t>(plan.tokenIds.size());
+    plan.tokenIds.push_back(sequence.tokens[position]);
+    plan.positions.push_back(static_cast<int32_t>(position));
+    plan.slots.push_back(static_cast<int32_t>(sequence.blocks[position / blockTokens] * blockTokens + position % blockTokens));
+    const bool last = position + 1 == static_cast<int64_t>(sequence.tokens.size());
+    // After a preemption the prompt is computed again; its logprobs are then asked for again and replace the first ones.
+    const bool promptRow = sequence.promptLogprobs && position + 1 < sequence.promptTokens;
+    if (last || promptRow) plan.logits.push_back({row, index, last, promptRow ? static_cast<int32_t>(position) : -1});
+  }
+  sequence.scheduled += count;
+  sequence.awaitingToken = sequence.scheduled == static_cast<int64_t>(sequence.tokens.size());
+  ++sequence.inFlight;
+  plan.sequenceStart.push_back(static_cast<int32_t>(plan.tokenIds.size()));
+  plan.contextLength.push_back(static_cast<int32_t>(sequence.scheduled));
+}
+
+SharedStepPlan Scheduler::schedule() {
+  auto plan = std::make_shared<StepPlan>();
+  plan->sequenceStart.push_back(0);
+  // With stages, the work is divided so that each has a step of its own.
+  int64_t budget = m_limits.maxNumBatchedTokens;
+  int64_t seats = m_limits.maxNumSeqs;
+  if (m_limits.stages > 1) {
+    const int64_t active = std::min(running() + waiting(), m_limits.maxNumSeqs);
+    seats = std::max<int64_t>(1, ceilDiv(active, m_limits.stages));
+    budget = std::min(budget, std::max<int64_t>(std::max<int64_t>(128, seats), budget / m_limits.stages));
+  }
+
+  bool decodes = false;
+  for (const auto& sequence : m_running) decodes |= sequence->scheduled + 1 >= static_cast<int64_t>(sequence->tokens.size());
+  int64_t promptBudget = decodes ? std::min(budget, kChunkBesideDecodes) : budget;
+
+  // Preemption changes m_running, so its order is taken once; who was preempted meanwhile is passed over.
+  const uint64_t preemptionsBefore = m_preemptions;
+  std::vector<std::shared_ptr<Sequence>> order(m_running.begin(), m_running.end());
+  // Those that generate come before chunks of prompts, so that a long prompt never takes their place in the step.
+  std::stable_partition(order.begin(), order.end(), [](const auto& s) { return s->scheduled + 1 >= static_cast<int64_t>(s->tokens.size()); });
+  auto take = [&](Sequence& sequence) {
+    const int64_t left = static_cast<int64_t>(sequence.tokens.size()) - sequence.scheduled;
+    const bool decode = left == 1 && sequence.scheduled >= sequence.promptTokens;
+    const int64_t count = std::min(left, decode ? budget : std::min(budget, promptBudget));
+    if (count <= 0 || seats <= 0) return false;
+    if (!reserve(sequence, count, *plan)) return false;
+    append(*plan, sequence, count);
+    budget -= count;
+    if (!decode) promptBudget -= count;
+    --seats;
+    return true;
+  };
+  for (const auto& sequence : order) {
+    if (sequence->running && !sequence->awaitingToken) take(*sequence);
+  }
+  while (m_preemptions == preemptionsBefore && seats > 0 && budget > 0 && promptBudget > 0 && !m_waiting.empty() && running() < m_limits.maxNumSeqs) {
+    const std::shared_ptr<Sequence> next = *m_waiting.begin();
+    admitFromCache(*next);
+    const int64_t found = next->computed;
+    m_waiting.erase(next);
+    next->running = true;
+    m_running.insert(next);
+    // Newcomers do not push others out: they wait until there is room.
+    const int64_t left = static_cast<int64_t>(next->tokens.size()) - next->scheduled;
+    const int64_t count = std::min({left, budget, promptBudget});
+    const int64_t needed = ceilDiv(next->scheduled + count, m_pool->blockTokens()) - static_cast<int64_t>(next->blocks.size());
+    if (needed > m_pool->free() || !take(*next)) {
+      m_running.erase(next);
+      next->running = false;
+      giveUpBlocks(*next);
+      m_waiting.insert(next);
+      break;
+    }
+    if (m_pool->prefixCaching() && !next->promptLogprobs) {
+      m_prefixQueries += next->tokens.size();
+      m_prefixHits += static_cast<uint64_t>(found);
+    }
+  }
+  if (plan->sequences.empty()) return nullptr;
+
+  plan->step = ++m_step;
+  for (const SequenceId id : plan->sequences) {
+    plan->blocksPerSequence = std::max(plan->blocksPerSequence, static_cast<int64_t>(m_sequences.at(id)->blocks.size()));
+  }
+  plan->blockTable.resize(plan->sequences.size() * plan->blocksPerSequence);
+  for (size_t i = 0; i < plan->sequences.size(); ++i) {
+    const std::vector<BlockId>& blocks = m_sequences.at(plan->sequences[i])->blocks;
+    std::copy(blocks.begin(), blocks.end(), plan->blockTable.begin() + static_cast<int64_t>(i) * plan->blocksPerSequence);
+  }
+  return plan;
+}
+
+void Scheduler::appendToken(Sequence& sequence, int32_t token) {
+  sequence.tokens.push_back(token);
+  sequence.awaitingToken = false;
+}
+
+void Scheduler::finishStep(const StepPlan& plan) {
+  const int64_t blockTokens = m_pool->blockTokens();
+  for (size_t i = 0; i < plan.sequences.size(); ++i) {
+    Sequence* sequence = find(plan.sequences[i]);
+    if (!sequence) continue;
+    --sequence->inFlight;
+    sequence->computed = std::max<int64_t>(sequence->computed, plan.contextLength[i]);
+    if (!m_pool->prefixCaching()) continue;
+    while (static_cast<int64_t>(sequence->hashes.size() + 1) * blockTokens <= sequence->computed) {
+      const auto index = static_cast<int64_t>(sequence->hashes.size());
+      const BlockHash parent = index == 0 ? BlockHash{} : sequence->hashes.back();
+      sequence->hashes.push_back(hashBlock(parent, std::span(sequence->tokens).subspan(index * blockTokens, blockTokens)));
+      m_pool->publish(sequence->blocks[index], sequence->hashes.back());
+    }
+  }
+}
+
+}  // namespace headroom::engine

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// Continuous batching for one replica: which sequences compute which tokens in the next step. Host only; one thread at a time.
+//
+// Every step takes the running sequences first (one token each while they generate, a chunk of their prompt before that), then admits waiting ones
+// by priority and arrival. When no block is free, the running sequence that is last in that order gives up its blocks and waits again; its tokens
+// are computed anew later. Several steps may be in flight through the pipeline stages: a sequence whose next token is not yet sampled sits out,
+// while further chunks of a prompt may follow each other.
+#pragma once
+
+#include "engine/schedule/block_pool.h"
+#include "engine/schedule/step_plan.h"
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <vector>
+
+namespace headroom::engine {
+
+struct SchedulerLimits {
+  int64_t maxNumSeqs = 16;            // sequences that hold blocks at the same time, and in one step
+  int64_t maxNumBatchedTokens = 512;  // tokens of one step
+  int64_t stages = 1;                 // pipeline stages: steps that are in flight together
+};
+
+// What the scheduler knows of a request.
+struct Sequence {
+  SequenceId id{};
+  int priority = 0;                // lower first
+  uint64_t arrival = 0;
+  std::vector<int32_t> tokens;     // prompt and what was generated
+  int64_t promptTokens = 0;
+  bool promptLogprobs = false;     // every prompt row's logits are wanted: the prefix cache is of no use
+  // ---- the scheduler's own
+  std::vector<BlockId> blocks;
+  std::vector<BlockHash> hashes;   // of the full blocks that are published
+  int64_t scheduled = 0;           // tokens given to steps
+  int64_t computed = 0;            // tokens of finished steps
+  int64_t cachedPromptTokens = 0;  // found in the prefix cache when it was last admitted
+  int inFlight = 0;                // steps
+  bool running = false;
+  bool awaitingToken = false;      // its last known token is in flight: nothing to compute until the sample is back
+};
+
+class Scheduler {
+ public:
+  Scheduler(SchedulerLimits limits, BlockPool& pool) : m_limits(limits), m_pool(&pool) {}
+
+  void add(std::shared_ptr<Sequence> sequence);
+  // Takes it out and frees its blocks at once: steps run in order on every rank, so later owners of the blocks write after it.
+  void remove(SequenceId id);
+
+  // The next step, or null when nothing can be computed now.
+  SharedStepPlan schedule();
+  // The step is done on the last stage. Sequences that were removed meanwhile are passed over. `appendToken` is called by the owner before this for
+  // sequences that got a token.
+  void finishStep(const StepPlan& plan);
+  // A sampled token of a live sequence.
+  void appendToken(Sequence& sequence, int32_t token);
+
+  Sequence* find(SequenceId id);
+  int64_t running() const { return static_cast<int64_t>(m_running.size()); }
+  int64_t waiting() const { return static_cast<int64_t>(m_waiting.size()); }
+  uint64_t preemptions() const { return m_preemptions; }
+  uint64_t prefixQueries() const { return m_prefixQueries; }  // tokens asked for
+  uint64_t prefixHits() const { return m_prefixHits; }        // tokens found
+  // Leading tokens of a prompt that the cache holds now.
+  int64_t cachedPrefix(std::span<const int32_t> prompt) const;
+
+ private:
+  struct Order {  // by priority, then arrival
+    bool operator()(const std::shared_ptr<Sequence>& a, const std::shared_ptr<Sequence>& b) const {
+      return a->priority != b->priority ? a->priority < b->priority : a->arrival < b->arrival;
+    }
+  };
+  using Queue = std::set<std::shared_ptr<Sequence>, Order>;
+
+  bool reserve(Sequence& sequence, int64_t tokens, const StepPlan& plan);
+  bool preemptFor(const Sequence& sequence, const StepPlan& plan);
+  void giveUpBlocks(Sequence& sequence);
+  void admitFromCache(Sequence& sequence);
+  void append(StepPlan& plan, Sequence& sequence, int64_t count);
+
+  SchedulerLimits m_limits;
+  BlockPool* m_pool;
+  std::map<SequenceId, std::shared_ptr<Sequence>> m_sequences;
+  Queue m_running, m_waiting;
+  uint64_t m_step = 0, m_preemptions = 0, m_prefixQueries = 0, m_prefixHits = 0;
+};
+
+}  // namespace headroom::engine
