@@ -13,6 +13,8 @@ find_program(HEADROOM_CCACHE ccache)
 if(HEADROOM_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${HEADROOM_CCACHE})
 endif()
+# moc 6.4 cannot parse the concepts of the standard library; without the compiler's predefines it does not meet them.
+set(CMAKE_AUTOMOC_COMPILER_PREDEFINES OFF)
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
 
 add_library(headroom_options INTERFACE)
