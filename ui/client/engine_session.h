@@ -27,7 +27,8 @@ struct LaunchRequest {
   QString modelName;      // for people
   QString layoutName;     // for people: "TP3 × PP2"
   int tp = 1, pp = 1, dp = 1;
-  std::vector<RankState> plannedRanks;  // rank, replica, stage, tpRank, device, layers and planned bytes, shown until the engine answers
+  std::vector<RankState>
+      plannedRanks;  // rank, replica, stage, tpRank, device, layers and planned bytes, shown until the engine answers
   std::optional<double> predictedTokensPerSecond;        // generated, all requests together
   std::optional<double> predictedPromptTokensPerSecond;  // prefill
   std::optional<double> predictedTtftMs;
@@ -59,15 +60,16 @@ class EngineSession : public QObject {
   SessionPhase phase() const { return m_phase; }
   bool isRunning() const;  // a child process exists: Starting, Loading, Ready or Stopping
   bool isReady() const { return m_phase == SessionPhase::Ready; }
-  // The last state of the running engine. Before its first answer: the planned ranks of the request. Empty when nothing was started.
+  // The last state of the running engine. Before its first answer: the planned ranks of the request. Empty when nothing was
+  // started.
   const std::optional<EngineState>& state() const { return m_state; }
   const std::optional<LaunchRequest>& request() const { return m_request; }
   QUrl url() const { return m_url; }  // http://127.0.0.1:PORT, valid from start()
   QString failureReason() const { return m_failureReason; }
   // A warning that something hangs: no answer from the engine for a while. Empty when all is well.
   QString connectionProblem() const { return m_connectionProblem; }
-  qint64 processId() const;             // 0 when none
-  qint64 elapsedMs() const;             // since start(), frozen at the end
+  qint64 processId() const;  // 0 when none
+  qint64 elapsedMs() const;  // since start(), frozen at the end
   EngineClient& client() { return *m_client; }
 
   // How long stop() waits for a clean end before it kills. Default 15 s.
@@ -99,8 +101,8 @@ class EngineSession : public QObject {
   QString m_connectionProblem;
   QElapsedTimer m_clock;
   qint64 m_elapsedMs = 0;
-  bool m_answered = false;      // the engine's own state was seen
-  bool m_portRetried = false;   // a port taken between choosing and binding is tried once more
+  bool m_answered = false;     // the engine's own state was seen
+  bool m_portRetried = false;  // a port taken between choosing and binding is tried once more
 };
 
 }  // namespace headroom::ui
