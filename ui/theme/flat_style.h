@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Fusion with flat buttons, a clear focus ring and filled default buttons, all drawn from the palette.
+#pragma once
+
+#include <QProxyStyle>
+
+namespace headroom::ui {
+
+class FlatStyle : public QProxyStyle {
+  Q_OBJECT
+
+ public:
+  FlatStyle();
+  void drawPrimitive(PrimitiveElement element, const QStyleOption* option, QPainter* painter,
+                     const QWidget* widget) const override;
+  void drawControl(ControlElement element, const QStyleOption* option, QPainter* painter, const QWidget* widget) const override;
+  int pixelMetric(PixelMetric metric, const QStyleOption* option, const QWidget* widget) const override;
+  QSize sizeFromContents(ContentsType type, const QStyleOption* option, const QSize& size, const QWidget* widget) const override;
+  int styleHint(StyleHint hint, const QStyleOption* option, const QWidget* widget, QStyleHintReturn* result) const override;
+};
+
+}  // namespace headroom::ui
