@@ -8,6 +8,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace headroom {
@@ -59,6 +60,9 @@ struct HostDeviceSettings {
 Machine hostMachine(const HostDeviceSettings& settings = {});
 // Installed memory of this machine (cgroup limit included).
 Bytes hostMemory();
+
+// "24GiB", "79.19GiB", "24GB" (1e9 bytes), "512MiB"; empty when it is no amount of memory.
+std::optional<Bytes> parseMemory(std::string_view text);
 
 // "local", "6xA800-80GB", "2x24GiB,1x48GiB", "2n8xH100-80GB" (two nodes of eight).
 Result<Machine> parseMachine(std::string_view text, const HostDeviceSettings& settings = {});

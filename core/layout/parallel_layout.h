@@ -21,6 +21,9 @@ struct RankSlice {
   Range qHeads, kvHeads, mlpColumns, experts, vocabulary;
   bool embeds = false;    // first stage: holds the token embedding
   bool projects = false;  // last stage: holds the final norm and the LM head
+  // Where a layer's widths differ from ModelConfig's own (shared experts, irregular layers), its ranges are scaled; their
+  // boundaries stay multiples of this, so that no quantization block is cut.
+  int64_t columnGranule = 1;
 };
 
 struct ParallelLayout {
@@ -42,15 +45,28 @@ int64_t columnGranule(const TensorInventory& inventory);
 // `gpus` names the GPU of each rank (empty: 0, 1, 2, …). Errors tell which number does not allow it ("10 ranks for 9 query heads").
 Result<ParallelLayout> makeHeadroomLayout(const ModelSource& model, int tp, int pp, int dp, const std::vector<int>& gpus = {});
 
+// Ranges of one stage's layers, balanced by bytes: `layerBytes` of each layer, plus what the first and the last stage hold besides.
+// Minimizes the fullest stage, then evens out the others. Every stage gets at least one layer; stages <= layers.
+std::vector<Range> balanceStages(const std::vector<int64_t>& layerBytes, int64_t firstExtra, int64_t lastExtra, int stages);
+
+// Whether the layout fits the model: layers, heads, columns and vocabulary are covered exactly once, KV heads as the query heads read them.
+Status checkLayout(const ParallelLayout& layout, const ModelSource& model);
+
 nlohmann::json layoutToJson(const ParallelLayout& layout);
+// Reads what layoutToJson writes, one entry of a plan's "layouts", or a whole plan (its recommended layout).
 Result<ParallelLayout> layoutFromJson(const nlohmann::json& json, const std::string& where);
+
+// The rank's heads of one layer: its own ranges, scaled where the layer has other counts than ModelConfig.
+Range qHeadsOfLayer(const ModelConfig& config, const RankSlice& rank, const LayerSpec& layer);
+Range kvHeadsOfLayer(const ModelConfig& config, const RankSlice& rank, const LayerSpec& layer);
 
 // The piece of a tensor that a rank holds: ranges along `dim`, in logical elements, to be laid one behind the other. Whole: dim -1.
 struct TensorSlice {
   int dim = -1;
   std::vector<Range> ranges;
 };
-// Empty: the rank does not hold the tensor. The only place that decides; planner and loader both call it.
+// Empty: the rank does not hold the tensor, or nothing of it (an empty range of columns). With tieWordEmbeddings the last stage holds
+// the token embedding too, as its LM head; an inventory with a loaded LmHead must therefore say tieWordEmbeddings = false. The only place that decides; planner and loader both call it.
 std::optional<TensorSlice> sliceOf(const TensorEntry& tensor, const ModelConfig& config, const RankSlice& rank, int tp);
 
 }  // namespace headroom

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// Weights, KV cache and block counts of Headroom's engine, rank by rank.
+#include "core/memory/memory_plan.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+
+namespace headroom {
+
+DType loadedDType(const TensorEntry& tensor, DType computeDType) {
+  if (!isFloating(tensor.dtype)) return tensor.dtype;  // blocks and packed numbers stay as they are
+  return tensor.shape.size() < 2 ? DType::F32 : computeDType;
+}
+
+Bytes loadedBytes(const TensorEntry& tensor, const ModelConfig& config, const RankSlice& rank, int tp, DType computeDType) {
+  const std::optional<TensorSlice> slice = sliceOf(tensor, config, rank, tp);
+  if (!slice) return {};
+  const DType dtype = loadedDType(tensor, computeDType);
+  // Rows are stored one after another; the last dimension is the one that blocks lie along.
+  int64_t rows = 1, rowElements = tensor.shape.empty() ? 1 : tensor.shape.back();
+  for (size_t dim = 0; dim + 1 < tensor.shape.size(); ++dim) rows *= tensor.shape[dim];
+  if (slice->dim >= 0) {
+    int64_t held = 0;
+    for (Range range : slice->ranges) held += range.size();
+    if (slice->dim + 1 == static_cast<int>(tensor.shape.size()))
+      rowElements = held;
+    else
+      rows = rows / tensor.shape[slice->dim] * held;
+  }
+  return storageBytes(dtype, rowElements) * rows;
+}
+
+Bytes weightBytes(const ModelSource& model, const RankSlice& rank, int tp, DType computeDType) {
+  Bytes sum;
+  for (const TensorEntry& tensor : model.inventory.tensors) sum += loadedBytes(tensor, model.config, rank, tp, computeDType);
+  return sum;
+}
+
+Bytes kvBytesPerBlock(const ModelConfig& config, const RankSlice& rank, const EngineLimits& limits) {
+  int64_t elementsPerToken = 0;
+  for (int64_t index = rank.layers.begin; index < rank.layers.end; ++index) {
+    const LayerSpec& layer = config.layers[index];
+    switch (layer.attention) {
+      case AttentionKind::Full:
+      case AttentionKind::SlidingWindow:
+      case AttentionKind::ChunkedWindow: {
+        elementsPerToken +=
+            kvHeadsOfLayer(config, rank, layer).size() * (layer.headDim + (layer.vHeadDim > 0 ? layer.vHeadDim : layer.headDim));
+        break;
+      }
+      case AttentionKind::Latent:
+        elementsPerToken += layer.latent.kvLoraRank + layer.latent.qkRopeHeadDim;
+        break;
+      default:
+        break;  // states of fixed size, not a cache by token
+    }
+  }
+  return storageBytes(limits.kvDType, elementsPerToken * limits.blockTokens);
+}
+
+Result<EngineMemoryPlan> planEngineMemory(const ModelSource& model, const ParallelLayout& layout, const Machine& machine,
+                                          const EngineLimits& limits, double utilization) {
+  std::map<int, int> ranksOnGpu;
+  for (const RankSlice& rank : layout.ranks) {
+    if (rank.gpu < 0 || rank.gpu >= machine.size()) {
+      return failure(fmt::format("rank {}", rank.rank), fmt::format("GPU {}", rank.gpu),
+                     fmt::format("0 to {}", machine.size() - 1));
+    }
+    ++ranksOnGpu[rank.gpu];
+  }
+  EngineMemoryPlan plan;
+  int64_t blocks = std::numeric_limits<int64_t>::max();
+  const RankSlice* tightest = nullptr;
+  std::vector<Bytes> perBlock, room;
+  for (const RankSlice& rank : layout.ranks) {
+    RankMemory memory;
+    memory.weights = weightBytes(model, rank, layout.tp, limits.computeDType);
+    memory.activations = activationBytes(model.config, rank, layout.tp, layout.pp, limits);
+    const MachineGpu& gpu = machine.gpus[rank.gpu];
+    const Bytes budget(static_cast<int64_t>(static_cast<double>(gpu.totalMemory.count()) * utilization) / ranksOnGpu[rank.gpu]);
+    room.push_back(budget - memory.weights - memory.activations);
+    perBlock.push_back(kvBytesPerBlock(model.config, rank, limits));
+    plan.ranks.push_back(memory);
+    if (perBlock.back().count() == 0) continue;  // no cache here, nothing to fill
+    const int64_t fit = room.back().count() <= 0 ? -1 : room.back() / perBlock.back();
+    if (fit < blocks) {
+      blocks = fit;
+      tightest = &rank;
+    }
+  }
+  const int64_t needed = ceilDiv(limits.maxModelLen, limits.blockTokens);
+  if (tightest == nullptr) blocks = needed * std::max<int64_t>(1, limits.maxNumSeqs);
+  for (size_t i = 0; i < room.size(); ++i) {
+    if (room[i].count() < 0 && (tightest == nullptr || perBlock[i].count() == 0)) {
+      tightest = &layout.ranks[i];
+      blocks = -1;
+    }
+  }
+  if (blocks < needed) {
+    const size_t i = static_cast<size_t>(tightest - layout.ranks.data());
+    const MachineGpu& gpu = machine.gpus[tightest->gpu];
+    const Bytes cache = perBlock[i] * needed;
+    const Bytes have = room[i] + plan.ranks[i].weights + plan.ranks[i].activations;
+    return failure(fmt::format("rank {} (stage {}, GPU {})", tightest->rank, tightest->stage, gpu.index),
+                   fmt::format("a budget of {:.2f} GiB ({:g} x {:.2f} GiB{})", have.gib(), utilization, gpu.totalMemory.gib(),
+                               ranksOnGpu[tightest->gpu] > 1 ? fmt::format(" for {} ranks", ranksOnGpu[tightest->gpu]) : ""),
+                   fmt::format("{:.2f} GiB (weights {:.2f} + activations {:.2f} + {:.2f} for one sequence of {} tokens)",
+                               (plan.ranks[i].weights + plan.ranks[i].activations + cache).gib(), plan.ranks[i].weights.gib(),
+                               plan.ranks[i].activations.gib(), cache.gib(), limits.maxModelLen),
+                   "lower the maximum length, give the device more memory, or use more ranks");
+  }
+  plan.kvBlocks = blocks;
+  for (size_t i = 0; i < plan.ranks.size(); ++i) plan.ranks[i].kvCache = perBlock[i] * blocks;
+  return plan;
+}
+
+}  // namespace headroom
