@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+// Joins memory, linear layers, attention and the element-wise operations to one Backend.
+#include "engine/device/cpu/cpu_backend.h"
+
+#include "engine/device/cpu/block_formats.h"
+#include "engine/device/cpu/cpu_attention.h"
+#include "engine/device/cpu/cpu_linear.h"
+#include "engine/device/cpu/cpu_memory.h"
+#include "engine/device/cpu/thread_pool.h"
+
+#include <cmath>
+#include <cstring>
+#include <numbers>
+
+namespace headroom::engine {
+namespace cpu {
+namespace {
+
+class CpuBackend final : public Backend {
+ public:
+  explicit CpuBackend(const CpuBackendOptions& options)
+      : m_options(options),
+        m_memory(options.device, options.budget),
+        m_pool(options.threads, options.spin),
+        m_linear(options.level, options.exact, m_pool),
+        m_attention(options.level, m_pool) {}
+
+  BackendInfo info() const override {
+    return {"cpu",
+            fmt::format("{}, {} thread{}", cpuLevelName(m_options.level), m_pool.threads(), m_pool.threads() == 1 ? "" : "s"),
+            m_options.device};
+  }
+
+  Result<DeviceBuffer> allocate(Bytes size, std::string_view purpose) override {
+    Result<void*> data = m_memory.allocate(size, purpose);
+    if (!data) return tl::unexpected(std::move(data.error()));
+    return DeviceBuffer(this, *data, size);
+  }
+  void release(void* data, Bytes size) noexcept override { m_memory.release(data, size); }
+  Bytes allocatedBytes() const override { return m_memory.allocated(); }
+  void copyToDevice(void* to, const void* from, Bytes size) override { std::memcpy(to, from, static_cast<size_t>(size.count())); }
+  void copyToHost(void* to, const void* from, Bytes size) override { std::memcpy(to, from, static_cast<size_t>(size.count())); }
+  const void* hostAddress(const void* device) const override { return device; }
+
+  Result<WeightMatrix> makeMatrix(DType dtype, int64_t out, int64_t in, std::string_view purpose) override {
+    if (!canRead(dtype))
+      return failure(std::string(purpose), fmt::format("element type {}", dtypeName(dtype)),
+                     "a floating type or one of Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q2_K to Q6_K");
+    const int64_t block = dtypeInfo(dtype).blockElements;
+    if (in % block != 0)
+      return failure(std::string(purpose), fmt::format("rows of {} elements", in),
+                     fmt::format("a multiple of {} for {}", block, dtypeName(dtype)));
+    Result<DeviceBuffer> storage = allocate(storageBytes(dtype, in) * out, purpose);
+    if (!storage) return tl::unexpected(std::move(storage.error()));
+    WeightMatrix matrix;
+    matrix.dtype = dtype;
+    matrix.out = out;
+    matrix.in = in;
+    matrix.storage = std::move(*storage);
+    return matrix;
+  }
+  void writeRows(WeightMatrix& matrix, int64_t firstRow, int64_t rows, DType dtype, const void* data) override {
+    expects(firstRow >= 0 && rows >= 0 && firstRow + rows <= matrix.out, "rows outside the matrix were written");
+    expects(dtype == matrix.dtype || (isFloating(dtype) && isFloating(matrix.dtype)),
+            "rows of another element type than the matrix were written");
+    cpu::writeRows(matrix, firstRow, rows, dtype, data);
+  }
+  void finishMatrix(WeightMatrix&) override {}
+
+  void embed(TensorView out, const WeightMatrix& table, TensorView ids, int64_t firstId) override {
+    eachRow(out.rows, out.cols, [&](int64_t t) {
+      const int64_t row = ids.row<int32_t>(0)[t] - firstId;
+      if (row >= 0 && row < table.out) {
+        readRow(table, row, out.row<float>(t));
+      } else {
+        std::fill_n(out.row<float>(t), out.cols, 0.0f);
+      }
+    });
+  }
+
+  void linear(TensorView in, std::span<const LinearTask> tasks) override { m_linear.run(in, tasks); }
+
+  void rmsNorm(TensorView out, TensorView in, const float* weight, double epsilon, double offset) override {
+    eachRow(out.rows, out.cols,
+            [&](int64_t t) { rmsNormRow(out.row<float>(t), in.row<float>(t), weight, out.cols, epsilon, offset); });
+  }
+  void layerNorm(TensorView out, TensorView in, const float* weight, const float* bias, double epsilon) override {
+    eachRow(out.rows, out.cols, [&](int64_t t) {
+      const float* x = in.row<float>(t);
+      float* y = out.row<float>(t);
+      double sum = 0, squares = 0;
+      for (int64_t i = 0; i < out.cols; ++i) sum += x[i];
+      const double mean = sum / static_cast<double>(out.cols);
+      for (int64_t i = 0; i < out.cols; ++i) squares += (x[i] - mean) * (x[i] - mean);
+      const double factor = 1.0 / std::sqrt(squares / static_cast<double>(out.cols) + epsilon);
+      for (int64_t i = 0; i < out.cols; ++i)
+        y[i] = static_cast<float>((x[i] - mean) * factor) * weight[i] + (bias ? bias[i] : 0.0f);
+    });
+  }
+  void addRmsNorm(TensorView out, TensorView residual, TensorView delta, const float* weight, double epsilon,
+                  double offset) override {
+    eachRow(out.rows, out.cols, [&](int64_t t) {
+      addRow(residual.row<float>(t), delta.row<float>(t), out.cols);
+      rmsNormRow(out.row<float>(t), residual.row<float>(t), weight, out.cols, epsilon, offset);
+    });
+  }
+  void headRmsNorm(TensorView x, int64_t headDim, const float* weight, double epsilon, double offset) override {
+    eachRow(x.rows, x.cols, [&](int64_t t) {
+      for (float* head = x.row<float>(t); head < x.row<float>(t) + x.cols; head += headDim)
+        rmsNormRow(head, head, weight, headDim, epsilon, offset);
+    });
+  }
+
+  void ropeAngles(TensorView cosSin, TensorView positions, const double* inverseFrequencies, double factor) override {
+    const int64_t half = cosSin.cols / 2;
+    eachRow(cosSin.rows, cosSin.cols * 16, [&](int64_t t) {
+      const double position = positions.row<int32_t>(0)[t];
+      float* to = cosSin.row<float>(t);
+      for (int64_t i = 0; i < half; ++i) {
+        const double angle = position * inverseFrequencies[i];
+        to[i] = static_cast<float>(std::cos(angle) * factor);
+        to[half + i] = static_cast<float>(std::sin(angle) * factor);
+      }
+    });
+  }
+  void applyRope(TensorView x, int64_t headDim, TensorView cosSin, RopeStyle style) override {
+    const int64_t half = cosSin.cols / 2;
+    const int64_t step = style == RopeStyle::Neox ? 1 : 2, partner = style == RopeStyle::Neox ? half : 1;
+    eachRow(x.rows, x.cols, [&](int64_t t) {
+      const float *cosine = cosSin.row<float>(t), *sine = cosine + half;
+      for (float* head = x.row<float>(t); head < x.row<float>(t) + x.cols; head += headDim) {
+        for (int64_t i = 0; i < half; ++i) {
+          const float a = head[i * step], b = head[i * step + partner];
+          head[i * step] = a * cosine[i] - b * sine[i];
+          head[i * step + partner] = b * cosine[i] + a * sine[i];
+        }
+      }
+    });
+  }
+
+  void storeKv(const KvLayerView& cache, TensorView k, TensorView v, TensorView slots) override {
+    m_attention.store(cache, k, v, slots);
+  }
+  void pagedAttention(TensorView out, TensorView q, const KvLayerView& cache, const AttentionBatch& batch,
+                      const AttentionParams& params) override {
+    m_attention.run(out, q, cache, batch, params);
+  }
+
+  void gatedActivation(TensorView out, TensorView gate, TensorView up, Activation activation) override {
+    eachRow(out.rows, out.cols * 4, [&](int64_t t) {
+      for (int64_t i = 0; i < out.cols; ++i)
+        out.row<float>(t)[i] = activated(gate.row<float>(t)[i], activation) * up.row<float>(t)[i];
+    });
+  }
+  void activate(TensorView x, Activation activation) override {
+    eachRow(x.rows, x.cols * 4, [&](int64_t t) {
+      for (int64_t i = 0; i < x.cols; ++i) x.row<float>(t)[i] = activated(x.row<float>(t)[i], activation);
+    });
+  }
+  void add(TensorView x, TensorView delta) override {
+    eachRow(x.rows, x.cols, [&](int64_t t) { addRow(x.row<float>(t), delta.row<float>(t), x.cols); });
+  }
+  void scale(TensorView x, double factor) override {
+    eachRow(x.rows, x.cols, [&](int64_t t) {
+      for (int64_t i = 0; i < x.cols; ++i) x.row<float>(t)[i] *= static_cast<float>(factor);
+    });
+  }
+  void softcap(TensorView x, double cap) override {
+    const auto limit = static_cast<float>(cap);
+    eachRow(x.rows, x.cols * 8, [&](int64_t t) {
+      for (int64_t i = 0; i < x.cols; ++i) x.row<float>(t)[i] = limit * std::tanh(x.row<float>(t)[i] / limit);
+    });
+  }
+  void gatherRows(TensorView out, TensorView in, TensorView rows) override {
+    eachRow(out.rows, out.cols, [&](int64_t t) {
+      std::memcpy(out.row<float>(t), in.row<float>(rows.row<int32_t>(0)[t]), static_cast<size_t>(out.cols) * sizeof(float));
+    });
+  }
+  Status sync() override { return {}; }
+
+ private:
+  // Rows [0, rows) in the caller's thread, or in parallel where there is enough to do.
+  template <class Body>
+  void eachRow(int64_t rows, int64_t workPerRow, const Body& body) {
+    constexpr int64_t kWorthSharing = 32768;
+    if (rows * workPerRow < kWorthSharing) {
+      for (int64_t t = 0; t < rows; ++t) body(t);
+      return;
+    }
+    const int64_t items = std::min<int64_t>(rows, m_pool.threads() * 4);
+    m_pool.run(items, [&](int64_t item, int) {
+      for (int64_t t = rows * item / items; t < rows * (item + 1) / items; ++t) body(t);
+    });
+  }
+
+  static void addRow(float* x, const float* delta, int64_t n) {
+    for (int64_t i = 0; i < n; ++i) x[i] += delta[i];
+  }
+  static void rmsNormRow(float* out, const float* in, const float* weight, int64_t n, double epsilon, double offset) {
+    double squares = 0;
+    for (int64_t i = 0; i < n; ++i) squares += static_cast<double>(in[i]) * in[i];
+    const auto factor = static_cast<float>(1.0 / std::sqrt(squares / static_cast<double>(n) + epsilon));
+    for (int64_t i = 0; i < n; ++i) out[i] = in[i] * factor * (weight[i] + static_cast<float>(offset));
+  }
+  static float activated(float x, Activation activation) {
+    switch (activation) {
+      case Activation::Silu:
+        return x / (1.0f + std::exp(-x));
+      case Activation::Gelu:
+        return 0.5f * x * (1.0f + std::erf(x * std::numbers::sqrt2_v<float> * 0.5f));
+      case Activation::GeluTanh:
+        return 0.5f * x * (1.0f + std::tanh(0.7978845608f * (x + 0.044715f * x * x * x)));
+      case Activation::Relu2:
+        return x > 0 ? x * x : 0.0f;
+    }
+    return x;
+  }
+
+  const CpuBackendOptions m_options;
+  CpuMemory m_memory;
+  ThreadPool m_pool;
+  CpuLinear m_linear;
+  CpuAttention m_attention;
+};
+
+}  // namespace
+}  // namespace cpu
+
+std::unique_ptr<Backend> makeCpuBackend(const CpuBackendOptions& options) { return std::make_unique<cpu::CpuBackend>(options); }
+
+}  // namespace headroom::engine
