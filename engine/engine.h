@@ -70,7 +70,7 @@ class Engine {
   void cancel(RequestId id);               // the sink gets Abort; its blocks are free soon after
   EngineState state() const;
   MetricsSample sampleMetrics();           // since the last call; for one caller at a time
-  const EngineMetrics& metrics() const;    // for /metrics
+  const EngineMetrics& metrics() const;    // for /metrics; the gauges are brought up to date by this call
   const EngineLimits& limits() const;
   const ModelSource& model() const;
   void drain();                            // no new work is expected: finish what runs; state().phase is Draining

@@ -9,6 +9,8 @@ namespace headroom::engine {
 
 namespace {
 
+// vLLM treats smaller temperatures as greedy too.
+constexpr double kGreedyBelow = 1e-5;
 constexpr float kNever = -std::numeric_limits<float>::infinity();
 
 // The likeliest token, the lowest id among equals; -1 when no logit is a number above minus infinity.
@@ -108,23 +110,27 @@ void Sampler::penalize(std::span<float> logits) const {
 }
 
 // Draws from softmax(logits / temperature) within min_p, top_k and top_p. At least one logit is finite.
-int32_t Sampler::draw(std::span<float> logits) {
+int32_t Sampler::draw(std::span<const float> logits) {
   const float most = logits[argmax(logits)];
+  // Tokens so unlikely that all of a vocabulary's together weigh less than single precision resolves are left out before exp(), which is what takes
+  // the time.
+  constexpr double kNegligible = 30.0;
   const double inverse = 1.0 / m_params.temperature;
+  const auto floor = static_cast<float>(most - kNegligible * m_params.temperature);
   double total = 0;
-  for (float& logit : logits) {
-    logit = static_cast<float>(std::exp((static_cast<double>(logit) - most) * inverse));  // now a weight; the likeliest has 1
-    total += logit;
-  }
-  // What cannot be among the chosen is left out before anything is sorted: tokens below min_p of the likeliest, and those so unlikely that all
-  // of their kind together are less than 1 - top_p.
-  double least = std::max(m_params.minP, 0.0);
-  if (m_params.topP < 1.0) least = std::max(least, total * (1.0 - m_params.topP) / static_cast<double>(logits.size()));
-  const bool sorted = m_params.topP < 1.0 || (m_params.topK > 0 && m_params.topK < static_cast<int64_t>(logits.size()));
   m_candidates.clear();
   for (size_t i = 0; i < logits.size(); ++i) {
-    if (logits[i] > 0 && logits[i] >= least) m_candidates.emplace_back(logits[i], static_cast<int32_t>(i));
+    if (!(logits[i] >= floor)) continue;
+    const auto weight = static_cast<float>(std::exp((static_cast<double>(logits[i]) - most) * inverse));  // of the likeliest: 1
+    m_candidates.emplace_back(weight, static_cast<int32_t>(i));
+    total += weight;
   }
+  // Left out before anything is sorted: tokens below min_p of the likeliest, and those so unlikely that all of their kind together are less than
+  // 1 - top_p.
+  double least = std::max(m_params.minP, 0.0);
+  if (m_params.topP < 1.0) least = std::max(least, total * (1.0 - m_params.topP) / static_cast<double>(logits.size()));
+  if (least > 0) std::erase_if(m_candidates, [&](const auto& candidate) { return candidate.first < least; });
+  const bool sorted = m_params.topP < 1.0 || (m_params.topK > 0 && m_params.topK < static_cast<int64_t>(m_candidates.size()));
   double kept = 0;
   if (!sorted) {
     for (const auto& candidate : m_candidates) kept += candidate.first;
@@ -161,7 +167,7 @@ std::optional<Sampler::Choice> Sampler::sample(std::span<float> logits) {
   Choice choice;
   choice.token = argmax(logits);
   if (choice.token < 0) return std::nullopt;
-  if (m_params.temperature > 0) choice.token = draw(logits);
+  if (m_params.temperature >= kGreedyBelow) choice.token = draw(logits);
 
   if (m_params.logprobs) choice.logprobs = logprobsOf(untouched, choice.token, *m_params.logprobs);
   ++m_generated;

@@ -48,7 +48,7 @@ class Sampler {
  private:
   void bias(std::span<float> logits) const;
   void penalize(std::span<float> logits) const;
-  int32_t draw(std::span<float> logits);
+  int32_t draw(std::span<const float> logits);
 
   SamplingParams m_params;
   std::vector<int32_t> m_endTokens;
