@@ -21,9 +21,20 @@ struct GgufTensor {
   Bytes bytes;
 };
 
+// A tensor whose type is newer than this reader: its size cannot be known, so it is not among the tensors.
+struct GgufUnknownTensor {
+  std::string name;
+  uint32_t type = 0;
+  std::vector<int64_t> shape;  // outermost first
+  int file = 0;
+  int64_t offset = 0;
+  Bytes bytesUpToNext;  // up to the next tensor or the file's end, alignment included
+};
+
 struct GgufHeader {
   nlohmann::json metadata;                     // every key; arrays of strings and numbers as JSON arrays
   std::vector<GgufTensor> tensors;
+  std::vector<GgufUnknownTensor> unknownTensors;  // each also named in warnings
   std::vector<std::filesystem::path> files;    // all parts of a split file, in order
   std::vector<std::string> warnings;
 };

@@ -92,6 +92,16 @@ struct DecoderTraits {
   double embeddingMultiplier = 1.0, residualMultiplier = 1.0, logitsMultiplier = 1.0;
 };
 
+// What a checkpoint of the family stores beside the shapes above; the inventory's formula reads it.
+struct CheckpointTraits {
+  bool qkvBias = false, outputBias = false, mlpBias = false, headBias = false, normBias = false;
+  bool fusedQkv = false, fusedGateUp = false;
+  bool tiedHeadStored = false;      // lm_head is in the file although it equals the embedding
+  bool inverseFrequencies = false;  // rotary_emb.inv_freq of each layer (Transformers before 4.32)
+  int64_t mtpLayers = 0;            // multi-token prediction layers behind the decoder's
+  bool mtpEmbeddings = false;       // they bring their own embedding and head
+};
+
 struct ModelConfig {
   std::string name;          // for people: the folder's or file's name, or general.name
   std::string modelType;     // "qwen2", as in config.json; GGUF: general.architecture
@@ -103,6 +113,7 @@ struct ModelConfig {
   DType dtype = DType::BF16;  // of the checkpoint
   RopeParameters rope, localRope;
   DecoderTraits decoder;
+  CheckpointTraits checkpoint;
   std::vector<LayerSpec> layers;
   std::optional<QuantizationConfig> quantization;
   std::vector<int32_t> eosTokenIds;

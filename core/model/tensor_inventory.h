@@ -49,8 +49,12 @@ struct TensorEntry {
   std::vector<SplitSegment> segments;
   bool loaded = true;           // false: stored but not held by an engine (MTP layers, inv_freq, a tied head stored again)
   std::optional<TensorLocation> location;  // where file headers were read
+  // What it counts as in parameters(), where that is not its elements: packed weights count the numbers they stand for, the scales of
+  // packed formats none.
+  std::optional<int64_t> logicalParameters;
 
   int64_t elements() const;
+  int64_t parameters() const { return logicalParameters.value_or(elements()); }
   Bytes storedBytes() const;    // by dtype and shape (rows padded to no block)
 };
 

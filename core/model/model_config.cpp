@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: Apache-2.0
+// Normalizes config.json over the families: common keys with their aliases here, what only the family's code knows from its row in
+// model_family.cpp. Every assumption goes into warnings.
+#include "core/model/model_config.h"
+
+#include "core/model/config_reader.h"
+#include "core/model/engine_support.h"
+#include "core/model/model_family.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace headroom {
+namespace {
+
+// Bounds that keep every product of sizes within 63 bits.
+constexpr int64_t kMaxLayers = 1024;
+constexpr int64_t kMaxHidden = 1 << 17;
+constexpr int64_t kMaxIntermediate = 1 << 20;
+constexpr int64_t kMaxHeads = 4096;
+constexpr int64_t kMaxHeadDim = 8192;
+constexpr int64_t kMaxVocabulary = 1 << 26;
+constexpr int64_t kMaxExperts = 4096;
+constexpr int64_t kMaxContext = int64_t{1} << 40;
+
+constexpr ModelFamily kUnknownFamily{.modelTypes = "", .architecture = ""};
+
+// Sub-objects that hold the language model of a model with several parts.
+constexpr std::array kTextObjects = {"text_config", "llm_config", "language_config", "thinker_config"};
+
+// The language model's keys over the outer ones.
+nlohmann::json flattened(const nlohmann::json& outer) {
+  for (const char* name : kTextObjects) {
+    const auto inner = outer.find(name);
+    if (inner == outer.end() || !inner->is_object()) continue;
+    nlohmann::json merged = outer;
+    merged.erase(name);
+    const nlohmann::json text = flattened(*inner);
+    for (const auto& [key, value] : text.items())
+      if (!value.is_null() || !merged.contains(key)) merged[key] = value;
+    merged["model_type"] = outer.value("model_type", nlohmann::json(nullptr));
+    if (merged["model_type"].is_null() && text.contains("model_type")) merged["model_type"] = text["model_type"];
+    return merged;
+  }
+  return outer;
+}
+
+std::string architectureOf(const ConfigReader& keys, const ModelFamily& family) {
+  const auto names = keys.texts({"architectures"});
+  return names.empty() ? std::string(family.architecture) : names.front();
+}
+
+DType dtypeOf(const ConfigReader& keys, ModelConfig& config) {
+  const auto name = keys.text({"torch_dtype", "dtype"});
+  if (!name) {
+    config.warnings.push_back("dtype is not given: bfloat16 is assumed");
+    return DType::BF16;
+  }
+  if (const auto dtype = parseDType(*name)) return *dtype;
+  keys.fail("torch_dtype", *name, "a dtype such as \"bfloat16\"");
+  return DType::BF16;
+}
+
+std::optional<Activation> activationOf(std::string_view name) {
+  if (name == "silu" || name == "swish" || name == "swiglu") return Activation::Silu;
+  if (name == "gelu") return Activation::Gelu;
+  if (name == "gelu_pytorch_tanh" || name == "gelu_new" || name == "gelu_fast" || name == "geglu" || name == "gegelu") return Activation::GeluTanh;
+  if (name == "relu2") return Activation::Relu2;
+  return std::nullopt;
+}
+
+void readSizes(const ConfigReader& keys, const ModelFamily& family, ModelConfig& config) {
+  const auto required = [&](ConfigReader::Keys names, int64_t most) {
+    const auto value = keys.integer(names, 1, most);
+    if (!value && !keys.find(names))
+      keys.fail(Error{fmt::format("{}: {}", keys.where(), *names.begin()), "no such key", fmt::format("an integer from 1 to {}", most), "is this a language model's config.json?"});
+    return value.value_or(1);
+  };
+  config.hiddenSize = required({"hidden_size", "n_embd", "d_model", "dim"}, kMaxHidden);
+  const int64_t layers = required({"num_hidden_layers", "n_layer", "n_layers", "num_layers"}, kMaxLayers);
+  config.layers.resize(static_cast<size_t>(layers));
+  config.qHeads = required({"num_attention_heads", "n_head", "n_heads", "num_heads"}, kMaxHeads);
+  if (family.vocabSize > 0 && !keys.has("vocab_size")) {
+    config.vocabSize = family.vocabSize;
+    config.warnings.push_back(fmt::format("vocab_size is not given: the class default {} is taken", family.vocabSize));
+  } else {
+    config.vocabSize = required({"vocab_size", "padded_vocab_size"}, kMaxVocabulary);
+  }
+  config.kvHeads = keys.integer({"num_key_value_heads", "n_head_kv", "num_kv_heads", "multi_query_group_num"}, 1, kMaxHeads).value_or(config.qHeads);
+  if (const auto dim = keys.integer({"head_dim", "attention_head_dim", "kv_channels"}, 1, kMaxHeadDim)) {
+    config.headDim = *dim;
+  } else {
+    config.headDim = std::max<int64_t>(config.hiddenSize / config.qHeads, 1);
+    if (config.hiddenSize % config.qHeads != 0)
+      keys.fail("num_attention_heads", config.qHeads, fmt::format("a divisor of hidden_size {}, or the key head_dim", config.hiddenSize));
+  }
+  if (config.qHeads % config.kvHeads != 0)
+    keys.fail("num_key_value_heads", config.kvHeads, fmt::format("a divisor of the {} query heads", config.qHeads));
+  config.intermediateSize = keys.integer({"intermediate_size", "ffn_hidden_size", "n_inner", "ff_intermediate_size"}, 1, kMaxIntermediate).value_or(0);
+  config.maxPositionEmbeddings = keys.integer({"max_position_embeddings", "seq_length", "n_positions", "max_sequence_length", "max_seq_len", "model_max_length"}, 1, kMaxContext).value_or(0);
+  if (config.maxPositionEmbeddings == 0) config.warnings.push_back("max_position_embeddings is not given: the context length is unknown");
+}
+
+void readTokens(const ConfigReader& keys, ModelConfig& config) {
+  const auto* eos = keys.find({"eos_token_id"});
+  if (eos && eos->is_array()) {
+    for (int64_t id : keys.integers({"eos_token_id"}, 0, INT32_MAX)) config.eosTokenIds.push_back(static_cast<int32_t>(id));
+  } else if (const auto id = keys.integer({"eos_token_id"}, -1, INT32_MAX); id && *id >= 0) {
+    config.eosTokenIds.push_back(static_cast<int32_t>(*id));
+  }
+  const auto* bos = keys.find({"bos_token_id"});
+  if (bos && !bos->is_array())
+    if (const auto id = keys.integer({"bos_token_id"}, -1, INT32_MAX); id && *id >= 0) config.bosTokenId = static_cast<int32_t>(*id);
+}
+
+void readRopeScaling(const ConfigReader& scaling, ModelConfig& config, RopeParameters& rope) {
+  const std::string type = scaling.text({"rope_type", "type"}).value_or("default");
+  rope.factor = scaling.number({"factor"}, 1e-6, 1e9).value_or(1.0);
+  rope.originalContext = scaling.integer({"original_max_position_embeddings"}, 1, kMaxContext).value_or(rope.originalContext);
+  if (const auto theta = scaling.number({"rope_theta"}, 1e-3, 1e15)) rope.theta = *theta;
+  if (type == "default" || type == "mrope" || type == "proportional") {
+    rope.scaling = RopeScaling::None;
+  } else if (type == "linear") {
+    rope.scaling = RopeScaling::Linear;
+  } else if (type == "dynamic") {
+    rope.scaling = RopeScaling::Dynamic;
+  } else if (type == "llama3") {
+    rope.scaling = RopeScaling::Llama3;
+    rope.lowFrequencyFactor = scaling.number({"low_freq_factor"}, 1e-6, 1e9).value_or(1.0);
+    rope.highFrequencyFactor = scaling.number({"high_freq_factor"}, 1e-6, 1e9).value_or(4.0);
+  } else if (type == "yarn") {
+    rope.scaling = RopeScaling::Yarn;
+    rope.betaFast = scaling.number({"beta_fast"}, 0, 1e9).value_or(32.0);
+    rope.betaSlow = scaling.number({"beta_slow"}, 0, 1e9).value_or(1.0);
+    rope.mscale = scaling.number({"mscale"}, 0, 1e9).value_or(0.0);
+    rope.mscaleAllDim = scaling.number({"mscale_all_dim"}, 0, 1e9).value_or(0.0);
+    rope.truncate = scaling.flag({"truncate"}).value_or(true);
+  } else if (type == "longrope" || type == "su") {
+    rope.scaling = RopeScaling::LongRope;
+    rope.shortFactors = scaling.numbers({"short_factor"});
+    rope.longFactors = scaling.numbers({"long_factor"});
+    for (const auto* factors : {&rope.shortFactors, &rope.longFactors})
+      if (static_cast<int64_t>(factors->size()) * 2 != rope.rotaryDim)
+        scaling.fail(factors == &rope.shortFactors ? "short_factor" : "long_factor", factors->size(), fmt::format("{} factors, one for each rotated pair", rope.rotaryDim / 2));
+  } else {
+    config.missingInEngine.push_back(fmt::format("RoPE scaling \"{}\"", type));
+    config.warnings.push_back(fmt::format("RoPE scaling \"{}\" is unknown", type));
+  }
+  rope.attentionFactor = scaling.number({"attention_factor"}, 1e-9, 1e9);
+  if (rope.scaling != RopeScaling::None && rope.scaling != RopeScaling::Linear && rope.originalContext == 0) {
+    rope.originalContext = config.maxPositionEmbeddings;
+    if (rope.scaling != RopeScaling::Dynamic)
+      config.warnings.push_back("rope_scaling lacks original_max_position_embeddings: max_position_embeddings is taken");
+  }
+}
+
+// rope_parameters may hold one object for each layer type.
+void readRope(const ConfigReader& keys, const ModelFamily& family, ModelConfig& config) {
+  RopeParameters& rope = config.rope;
+  rope.style = family.ropeStyle;
+  rope.theta = keys.number({"rope_theta", "rotary_emb_base", "rope_base"}, 1e-3, 1e15).value_or(family.ropeTheta);
+  const auto parameters = keys.object(keys.has("rope_parameters") ? "rope_parameters" : "rope_scaling");
+  const bool byLayerType = parameters.has("full_attention") && parameters.find({"full_attention"})->is_object();
+  const auto scaling = byLayerType ? parameters.object("full_attention") : parameters;
+  const auto partial = scaling.number({"partial_rotary_factor"}, 0.001, 1.0);
+  const double fraction = partial ? *partial : keys.number({"partial_rotary_factor", "rotary_pct", "rope_pct"}, 0.001, 1.0).value_or(family.partialRotary);
+  const int64_t rotated = static_cast<int64_t>(static_cast<double>(config.headDim) * fraction);
+  rope.rotaryDim = keys.integer({"rotary_dim"}, 2, kMaxHeadDim).value_or(rotated);
+  rope.originalContext = keys.integer({"original_max_position_embeddings"}, 1, kMaxContext).value_or(0);
+  if (!scaling.json().empty()) readRopeScaling(scaling, config, rope);
+  config.localRope = rope;
+  config.localRope.scaling = RopeScaling::None;
+  config.localRope.factor = 1.0;
+  if (byLayerType && parameters.has("sliding_attention")) {
+    const auto local = parameters.object("sliding_attention");
+    readRopeScaling(local, config, config.localRope);
+    for (auto& layer : config.layers) layer.localRope = layer.attention == AttentionKind::SlidingWindow;
+  }
+}
+
+// Windows by the family's rule, where layer_types does not say.
+void applyWindowRule(const ConfigReader& keys, const ModelFamily& family, ModelConfig& config, int64_t window) {
+  const int64_t count = config.layerCount();
+  const int64_t firstWindowed = keys.integer({"max_window_layers"}, 0, 1 << 20).value_or(28);
+  const int64_t defaultPattern = config.modelType.starts_with("gemma3") ? 6 : 4;
+  const int64_t pattern = keys.integer({"sliding_window_pattern", "_sliding_window_pattern"}, 1, kMaxLayers).value_or(defaultPattern);
+  for (int64_t i = 0; i < count; ++i) {
+    bool windowed = false;
+    switch (family.window) {
+      case WindowRule::None: break;
+      case WindowRule::AllLayers: windowed = true; break;
+      case WindowRule::FromMaxWindow: windowed = keys.flag({"use_sliding_window"}).value_or(false) && i >= firstWindowed; break;
+      case WindowRule::EveryOther: windowed = i % 2 == 0; break;
+      case WindowRule::AllButEveryNth: windowed = (i + 1) % pattern != 0; break;
+    }
+    if (!windowed) continue;
+    config.layers[static_cast<size_t>(i)].attention = AttentionKind::SlidingWindow;
+    config.layers[static_cast<size_t>(i)].window = window;
+  }
+}
+
+void readAttentionKinds(const ConfigReader& keys, const ModelFamily& family, ModelConfig& config) {
+  for (auto& layer : config.layers) {
+    layer.qHeads = config.qHeads;
+    layer.kvHeads = config.kvHeads;
+    layer.headDim = layer.vHeadDim = config.headDim;
+    layer.intermediateSize = config.intermediateSize;
+  }
+  const int64_t window = keys.integer({"sliding_window", "sliding_window_size"}, 0, kMaxContext).value_or(0);
+  const auto types = keys.texts({"layer_types"});
+  if (types.empty()) {
+    if (window > 0) applyWindowRule(keys, family, config, window);
+    return;
+  }
+  if (static_cast<int64_t>(types.size()) < config.layerCount())
+    return keys.fail("layer_types", types.size(), fmt::format("one entry for each of the {} layers", config.layerCount()));
+  for (size_t i = 0; i < config.layers.size(); ++i) {
+    LayerSpec& layer = config.layers[i];
+    const std::string& type = types[i];
+    if (type == "full_attention" || type == "attention" || type == "global") {
+      layer.attention = AttentionKind::Full;
+    } else if (type == "sliding_attention" || type == "local") {
+      layer.attention = window > 0 ? AttentionKind::SlidingWindow : AttentionKind::Full;
+      layer.window = window;
+    } else if (type == "chunked_attention") {
+      layer.attention = AttentionKind::ChunkedWindow;
+      layer.window = keys.integer({"attention_chunk_size"}, 1, kMaxContext).value_or(8192);
+    } else if (type == "linear_attention") {
+      layer.attention = AttentionKind::LinearAttention;
+    } else if (type == "conv") {
+      layer.attention = AttentionKind::ShortConvolution;
+    } else if (type == "mamba") {
+      layer.attention = AttentionKind::Mamba;
+    } else {
+      return keys.fail("layer_types", type, "full_attention, sliding_attention, chunked_attention, linear_attention, conv or mamba");
+    }
+  }
+}
+
+void readTraits(const ConfigReader& keys, const ModelFamily& family, ModelConfig& config) {
+  DecoderTraits& decoder = config.decoder;
+  decoder.norm = family.norm;
+  decoder.normEpsilon = keys.number({"rms_norm_eps", "layer_norm_eps", "layer_norm_epsilon", "layernorm_epsilon", "norm_eps", "norm_epsilon", "rms_norm_epsilon", "block_norm_eps"}, 0, 1).value_or(family.normEpsilon);
+  decoder.normWeightOffset = family.normWeightOffset;
+  decoder.gatedMlp = family.gatedMlp;
+  decoder.activation = family.activation;
+  if (const auto name = keys.text({"hidden_activation", "hidden_act", "activation_function", "mlp_hidden_act"})) {
+    if (const auto activation = activationOf(*name)) decoder.activation = *activation;
+    else config.missingInEngine.push_back(fmt::format("activation \"{}\"", *name));
+  }
+  const bool normKey = keys.flag({"use_qk_norm", "qk_layernorm"}).value_or(false);
+  decoder.qkNorm = family.qkNorm == QkNormRule::PerHead || (family.qkNorm == QkNormRule::Key && normKey);
+  decoder.qkNormFullWidth = family.qkNorm == QkNormRule::FullWidth;
+  decoder.preNorm = family.norms != NormPlaces::After;
+  decoder.postNorm = family.norms == NormPlaces::After || family.norms == NormPlaces::BeforeAndAfter;
+  decoder.parallelBlock = family.norms == NormPlaces::Single;
+
+  CheckpointTraits& checkpoint = config.checkpoint;
+  const bool attentionBias = keys.flag({"attention_bias", "qkv_bias", "add_qkv_bias"}).value_or(false);
+  checkpoint.qkvBias = family.bias == BiasRule::AlwaysQkv || ((family.bias == BiasRule::Key || family.bias == BiasRule::KeyQkv) && attentionBias);
+  checkpoint.outputBias = family.bias == BiasRule::Key && attentionBias;
+  checkpoint.mlpBias = family.bias == BiasRule::Key && keys.flag({"mlp_bias"}).value_or(false);
+  if (family.bias == BiasRule::UseBias && keys.flag({"use_bias", "bias"}).value_or(false))
+    checkpoint.qkvBias = checkpoint.outputBias = checkpoint.mlpBias = checkpoint.normBias = true;
+  checkpoint.fusedQkv = family.fusedQkv;
+  checkpoint.fusedGateUp = family.fusedGateUp;
+}
+
+void readQuantization(const ConfigReader& keys, ModelConfig& config) {
+  const char* key = keys.has("quantization_config") ? "quantization_config" : "quantization";
+  if (!keys.has(key)) return;
+  const auto values = keys.object(key);
+  if (values.json().empty()) return;
+  QuantizationConfig quantization;
+  quantization.raw = values.json();
+  quantization.method = values.text({"quant_method"}).value_or("");
+  if (quantization.method.empty() && values.has("bits") && values.has("group_size")) quantization.method = "mlx";
+  if (quantization.method.empty()) quantization.method = "unknown";
+  quantization.bits = static_cast<int>(values.integer({"bits", "w_bit"}, 1, 32).value_or(0));
+  quantization.groupSize = values.integer({"group_size", "q_group_size"}, -1, 1 << 20).value_or(0);
+  quantization.weightBlock = values.integers({"weight_block_size"}, 1, 1 << 20);
+  quantization.descAct = values.flag({"desc_act"}).value_or(false);
+  quantization.symmetric = values.flag({"sym"}).value_or(true);
+  quantization.zeroPoint = values.flag({"zero_point"}).value_or(false);
+  for (const char* list : {"modules_to_not_convert", "ignore", "ignored_layers", "exclude_modules", "llm_int8_skip_modules"})
+    for (auto& name : values.texts({list})) quantization.ignored.push_back(std::move(name));
+  if (quantization.method == "bitsandbytes" && quantization.bits == 0) quantization.bits = values.flag({"load_in_8bit"}).value_or(false) ? 8 : 4;
+  if (quantization.method == "fp8" || quantization.method == "fbgemm_fp8") quantization.bits = 8;
+  if (quantization.method == "mxfp4") quantization.bits = 4, quantization.groupSize = 32;
+  config.quantization = std::move(quantization);
+}
+
+// (major, minor) of transformers_version, and whether it is a development version.
+struct LibraryVersion {
+  int major = 0, minor = 0;
+  bool development = false;
+};
+
+LibraryVersion libraryVersion(const ConfigReader& keys) {
+  LibraryVersion version;
+  const auto* value = keys.find({"transformers_version"});
+  if (!value || !value->is_string()) return version;
+  const std::string text = value->get<std::string>();
+  if (std::sscanf(text.c_str(), "%d.%d", &version.major, &version.minor) != 2) return {};
+  version.development = text.find("dev") != std::string::npos;
+  return version;
+}
+
+// Facts that no key tells: what some checkpoints store besides what is needed.
+void noteStoredExtras(const ConfigReader& keys, ModelConfig& config) {
+  // Qwen3-0.6B and 1.7B ship lm_head.weight, the tied Qwen3-4B does not.
+  const bool small = (config.hiddenSize == 1024 || config.hiddenSize == 2048) && config.layerCount() == 28 && config.vocabSize == 151936;
+  config.checkpoint.tiedHeadStored = config.tieWordEmbeddings && config.modelType == "qwen3" && small;
+  const LibraryVersion version = libraryVersion(keys);
+  config.checkpoint.inverseFrequencies =
+      config.modelType == "llama" && version.major == 4 && (version.minor < 32 || (version.minor == 32 && version.development));
+}
+
+}  // namespace
+
+Result<ModelConfig> parseModelConfig(std::string_view text, const std::string& where) {
+  auto parsed = parsePythonJson(text, where);
+  if (!parsed) return tl::unexpected(parsed.error());
+  std::optional<Error> error;
+  ModelConfig config;
+  config.raw = std::move(*parsed);
+  const nlohmann::json merged = flattened(config.raw);
+  const ConfigReader keys(merged, where, error);
+
+  config.modelType = keys.text({"model_type"}).value_or("");
+  const ModelFamily* known = findModelFamily(config.modelType);
+  const ModelFamily& family = known ? *known : kUnknownFamily;
+  if (!known) {
+    config.warnings.push_back(config.modelType.empty() ? std::string("model_type is not given: sizes follow the Llama family's names")
+                                                       : fmt::format("model_type \"{}\" is unknown: sizes follow the Llama family's names", config.modelType));
+    config.missingInEngine.push_back(config.modelType.empty() ? std::string("an unnamed model family") : fmt::format("model family \"{}\"", config.modelType));
+  }
+  config.architecture = architectureOf(keys, family);
+  const auto name = keys.text({"_name_or_path"});
+  config.name = name && !name->empty() ? *name : config.architecture;
+  config.dtype = dtypeOf(keys, config);
+  readSizes(keys, family, config);
+  config.tieWordEmbeddings = keys.flag({"tie_word_embeddings"}).value_or(family.tiedByDefault);
+  readTokens(keys, config);
+  readAttentionKinds(keys, family, config);
+  readTraits(keys, family, config);
+  readRope(keys, family, config);
+  readQuantization(keys, config);
+  noteStoredExtras(keys, config);
+  if (family.adjust && !error) family.adjust({keys, family, config});
+  if (error) return tl::unexpected(*error);
+  noteMissingInEngine(config);
+  return config;
+}
+
+}  // namespace headroom
