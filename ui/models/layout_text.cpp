@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "ui/models/layout_text.h"
+
+#include "ui/theme/format.h"
+#include "ui/theme/headroom_color.h"
+
+#include <QCoreApplication>
+#include <QStringList>
+#include <algorithm>
+
+namespace headroom::ui {
+
+QString layoutName(int tp, int pp, int dp) {
+  QString name = QStringLiteral("TP%1 × PP%2").arg(tp).arg(pp);
+  if (dp > 1) name += QStringLiteral(" × DP%1").arg(dp);
+  return name;
+}
+
+QString verdictText(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::Fits:
+      return QCoreApplication::translate("Headroom", "Fits");
+    case Verdict::Tight:
+      return QCoreApplication::translate("Headroom", "Tight");
+    case Verdict::DoesNotFit:
+      return QCoreApplication::translate("Headroom", "Does not fit");
+    case Verdict::Invalid:
+      return QCoreApplication::translate("Headroom", "Not possible");
+  }
+  return {};
+}
+
+QString shortReason(const LayoutPlan& layout, const ModelConfig& model) {
+  if (layout.reasons.empty()) return verdictText(layout.verdict);
+  const QString rule = fromCore(layout.reasons.front().rule).section(QLatin1Char('.'), 1);
+  const auto has = [&](const char* word) { return rule.contains(QLatin1String(word)); };
+  const QString tp = QString::number(layout.tp), pp = QString::number(layout.pp);
+  if (has("kv_head")) return QCoreApplication::translate("Headroom", "%1 KV heads / %2").arg(formatCount(model.kvHeads), tp);
+  if (has("head")) return QCoreApplication::translate("Headroom", "%1 heads / %2").arg(formatCount(model.qHeads), tp);
+  if (has("layer") || has("stage"))
+    return QCoreApplication::translate("Headroom", "%1 layers / %2").arg(formatCount(model.layerCount()), pp);
+  if (has("intermediate") || has("mlp") || has("columns"))
+    return QCoreApplication::translate("Headroom", "%1 columns / %2").arg(formatCount(model.intermediateSize), tp);
+  if (has("vocab")) return QCoreApplication::translate("Headroom", "%1 tokens / %2").arg(formatCount(model.vocabSize), tp);
+  if (has("expert")) return QCoreApplication::translate("Headroom", "experts / %1").arg(tp);
+  if (has("quant") || has("group")) return QCoreApplication::translate("Headroom", "quantization");
+  if (has("arch") || has("model")) return QCoreApplication::translate("Headroom", "model unsupported");
+  if (has("dtype")) return QCoreApplication::translate("Headroom", "dtype unsupported");
+  if (has("pipeline")) return QCoreApplication::translate("Headroom", "no pipeline");
+  return QString(rule).replace(QLatin1Char('_'), QLatin1Char(' '));
+}
+
+QString cellDescription(const LayoutPlan& layout, const PlanReport& report) {
+  QStringList parts{layoutName(layout) + QStringLiteral(": ") + verdictText(layout.verdict)};
+  if (layout.verdict == Verdict::Invalid) {
+    if (!layout.reasons.empty()) parts << fromCore(layout.reasons.front().message);
+  } else {
+    parts << QCoreApplication::translate("Headroom", "%1 on the fullest GPU").arg(headroomLabel(layout.headroom));
+    if (layout.kvTokens) parts << QCoreApplication::translate("Headroom", "room for %1 tokens").arg(formatCount(layout.kvTokens));
+    if (layout.verdict != Verdict::Fits && !layout.reasons.empty()) parts << fromCore(layout.reasons.front().message);
+  }
+  if (report.recommended && report.recommended->tp == layout.tp && report.recommended->pp == layout.pp &&
+      report.recommended->dp == layout.dp)
+    parts << QCoreApplication::translate("Headroom", "recommended");
+  return parts.join(QStringLiteral("; "));
+}
+
+QString provenanceText(Provenance provenance) {
+  switch (provenance) {
+    case Provenance::Exact:
+      return QCoreApplication::translate("Headroom", "exact");
+    case Provenance::Modelled:
+      return QCoreApplication::translate("Headroom", "modelled");
+    case Provenance::MeasuredHere:
+      return QCoreApplication::translate("Headroom", "measured here");
+  }
+  return {};
+}
+
+QString engineTitle(EngineKind kind) {
+  switch (kind) {
+    case EngineKind::Headroom:
+      return QStringLiteral("Headroom");
+    case EngineKind::Vllm:
+      return QStringLiteral("vLLM");
+    case EngineKind::SgLang:
+      return QStringLiteral("SGLang");
+    case EngineKind::TensorRtLlm:
+      return QStringLiteral("TensorRT-LLM");
+    case EngineKind::LlamaCpp:
+      return QStringLiteral("llama.cpp");
+  }
+  return {};
+}
+
+QString modelFacts(const ModelSource& source) {
+  const ModelConfig& config = source.config;
+  QStringList facts;
+  facts << QCoreApplication::translate("Headroom", "%1 parameters").arg(formatParameters(source.inventory.parameters()));
+  facts << QCoreApplication::translate("Headroom", "%n layer(s)", nullptr, static_cast<int>(config.layerCount()));
+  if (config.qHeads > 0)
+    facts << QCoreApplication::translate("Headroom", "%1 heads, %2 KV heads").arg(config.qHeads).arg(config.kvHeads);
+  QString stored = QString::fromUtf8(dtypeName(config.dtype).data(), static_cast<qsizetype>(dtypeName(config.dtype).size()));
+  if (config.quantization) stored = fromCore(config.quantization->method);
+  facts << QCoreApplication::translate("Headroom", "%1 in %2").arg(formatGib(source.inventory.checkpointBytes()), stored);
+  switch (source.origin) {
+    case ModelSource::Origin::SafetensorsHeaders:
+      facts << QCoreApplication::translate("Headroom", "counted from the files");
+      break;
+    case ModelSource::Origin::GgufHeader:
+      facts << QCoreApplication::translate("Headroom", "counted from the GGUF file");
+      break;
+    case ModelSource::Origin::ConfigFormula:
+      facts << QCoreApplication::translate("Headroom", "by the configuration, no weights");
+      break;
+    case ModelSource::Origin::Catalog:
+      facts << QCoreApplication::translate("Headroom", "from the catalog, no weights");
+      break;
+  }
+  return facts.join(QStringLiteral("  ·  "));
+}
+
+}  // namespace headroom::ui

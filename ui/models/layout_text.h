@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Layouts and verdicts in words: the same words in the grid, the details, the accessible text and the run panel.
+#pragma once
+
+#include "core/launch/planner.h"
+
+#include <QString>
+
+namespace headroom::ui {
+
+// "TP2 × PP3", "TP2 × PP3 × DP2".
+QString layoutName(int tp, int pp, int dp);
+inline QString layoutName(const LayoutPlan& layout) { return layoutName(layout.tp, layout.pp, layout.dp); }
+
+// "Fits", "Tight", "Does not fit", "Not possible".
+QString verdictText(Verdict verdict);
+
+// Why an invalid layout is refused, in the few letters of a cell: "64 heads / 6".
+QString shortReason(const LayoutPlan& layout, const ModelConfig& model);
+
+// One sentence with everything the cell shows by colour, number and symbol.
+QString cellDescription(const LayoutPlan& layout, const PlanReport& report);
+
+// "exact", "modelled", "measured here".
+QString provenanceText(Provenance provenance);
+
+// "vLLM", "Headroom" …
+QString engineTitle(EngineKind kind);
+
+// "Qwen2ForCausalLM · 80 layers · 64 heads, 8 KV heads · …"
+QString modelFacts(const ModelSource& source);
+
+inline QString fromCore(const std::string& text) { return QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size())); }
+
+}  // namespace headroom::ui

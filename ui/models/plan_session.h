@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// PlanSession: what is planned (model, machine, options) and the plan for exactly that. Opening and planning run on a worker
+// thread; the latest input wins and a plan for older inputs is never delivered. GUI thread only.
+#pragma once
+
+#include "core/launch/planner.h"
+
+#include <QObject>
+#include <QString>
+#include <QThread>
+#include <atomic>
+#include <memory>
+
+namespace headroom::ui {
+
+class PlanSession : public QObject {
+  Q_OBJECT
+
+ public:
+  explicit PlanSession(QObject* parent = nullptr);
+  ~PlanSession() override;  // waits for the job in progress
+
+  // A file, a folder or a catalog name. The present model stays until the new one is read, and when it cannot be read.
+  void openModel(const QString& model);
+  // "local", "6xA800-80GB", …; an error leaves the present machine.
+  Status setMachine(const QString& text);
+  void setHostDevices(const HostDeviceSettings& devices);
+  void setOptions(const PlanOptions& options);
+  // Plans again, and reads the model's files again.
+  void refresh();
+
+  const std::shared_ptr<const ModelSource>& model() const { return m_model; }
+  QString modelArgument() const { return m_modelArgument; }  // what openModel was given for it
+  const Machine& machine() const { return m_machine; }
+  QString machineText() const { return m_machineText; }
+  const PlanOptions& options() const { return m_options; }
+  // Null while the plan for the present inputs is not there.
+  const std::shared_ptr<const PlanReport>& report() const { return m_report; }
+  bool isOpening() const { return m_opening; }
+  bool isPlanning() const { return m_planning; }
+
+ signals:
+  void openStarted(const QString& model);
+  void modelOpened();
+  void openFailed(const QString& model, const QString& message);
+  void machineChanged();
+  void planningStarted();
+  void planReady();
+  void planFailed(const QString& message);
+
+ private:
+  void replan();
+
+  QThread m_thread;
+  QObject* m_worker = nullptr;  // lives on m_thread
+  std::atomic<uint64_t> m_openGeneration = 0, m_planGeneration = 0;
+  std::shared_ptr<const ModelSource> m_model;
+  QString m_modelArgument;
+  HostDeviceSettings m_hostDevices;
+  QString m_machineText = QStringLiteral("local");
+  Machine m_machine;
+  PlanOptions m_options;
+  std::shared_ptr<const PlanReport> m_report;
+  bool m_opening = false, m_planning = false;
+};
+
+}  // namespace headroom::ui
