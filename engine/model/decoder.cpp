@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/model/decoder.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace headroom::engine {
+namespace {
+
+const float* floats(const DeviceBuffer& buffer) { return static_cast<const float*>(buffer.data()); }
+
+bool isSplit(const ModelSource& model, TensorRole role) {
+  const TensorEntry* tensor = model.inventory.find(role);
+  return tensor && tensor->loaded && tensor->splitDim == 0;
+}
+
+}  // namespace
+
+Decoder::Decoder(const RankContext& context, const RankWeights& weights, const KvCache& cache, const Workspace& workspace)
+    : m_context(context),
+      m_config(context.model.config),
+      m_traits(m_config.decoder),
+      m_backend(context.backend),
+      m_weights(weights),
+      m_cache(cache),
+      m_workspace(workspace) {
+  const RankSlice& rank = context.rank;
+  const int tp = context.layout.tp;
+  m_embeddingIsSplit = tp > 1 && isSplit(context.model, TensorRole::TokenEmbedding);
+  const TensorEntry* head = context.model.inventory.find(TensorRole::LmHead);
+  m_headIsSplit = tp > 1 && (head && head->loaded ? isSplit(context.model, TensorRole::LmHead)
+                                                  : isSplit(context.model, TensorRole::TokenEmbedding));
+  for (int peer = 0; peer < tp; ++peer)
+    m_vocabularyOfRank.push_back(context.layout.at(rank.replica, rank.stage, peer).vocabulary.size());
+  m_rope = makeRopeTable(m_config.rope, m_config.maxPositionEmbeddings, context.limits.maxModelLen, weights.ropeDivisors);
+  m_localRope = makeRopeTable(m_config.localRope, m_config.maxPositionEmbeddings, context.limits.maxModelLen, {});
+  m_rows.reserve(static_cast<size_t>(workspace.shape().logitsRows));
+  const TensorView logits = workspace.view("logits", DType::F32, workspace.shape().logitsRows, workspace.shape().vocabulary);
+  if (logits.data && !m_backend.hostAddress(logits.data)) m_hostLogits.resize(static_cast<size_t>(logits.rows * logits.cols));
+  uploadFrequencies();
+}
+
+// The table of the model's frequencies, then that of the local layers; and zeros in the branch, which a rank without a share
+// scales by zero.
+void Decoder::uploadFrequencies() {
+  const WorkspaceShape& shape = m_workspace.shape();
+  std::vector<double> frequencies;
+  if (shape.rotaryDim > 0) frequencies = m_rope.inverseFrequencies;
+  if (shape.localRotaryDim > 0)
+    frequencies.insert(frequencies.end(), m_localRope.inverseFrequencies.begin(), m_localRope.inverseFrequencies.end());
+  const TensorView table = m_workspace.view("rope_frequencies", DType::F64, 1, static_cast<int64_t>(frequencies.size()));
+  if (table.data) m_backend.copyToDevice(table.data, frequencies.data(), storageBytes(DType::F64, table.cols));
+  const std::vector<float> zeros(static_cast<size_t>(shape.hidden), 0.0f);
+  const TensorView branch = m_workspace.view("branch", DType::F32, shape.tokens, shape.hidden);
+  const auto lacksPart = [](const LayerWeights& layer) { return layer.o.out == 0 || layer.down.out == 0; };
+  if (std::any_of(m_weights.layers.begin(), m_weights.layers.end(), lacksPart)) {
+    for (int64_t row = 0; row < branch.rows; ++row)
+      m_backend.copyToDevice(branch.row<float>(row), zeros.data(), storageBytes(DType::F32, shape.hidden));
+  }
+}
+
+Status Decoder::run(const SharedStepPlan& plan) {
+  if (Status status = checkFits(*plan); !status) return status;
+  Step step = upload(*plan);
+  if (Status status = takeInput(step); !status) return status;
+  m_branchPending = false;
+  for (int64_t i = 0; i < m_context.rank.layers.size(); ++i) {
+    if (m_context.cancelled && m_context.cancelled->load(std::memory_order_relaxed)) return failure("step", "a request to stop");
+    if (Status status = runLayer(step, i); !status) return status;
+  }
+  addBranch(step);
+  if (m_context.toNext) {
+    if (Status status = m_backend.sync(); !status) return status;
+    return m_context.toNext->send(step.hidden);
+  }
+  if (Status status = project(step, *plan); !status) return status;
+  if (Status status = m_backend.sync(); !status) return status;
+  if (m_context.consumer) m_context.consumer->stepDone(plan);
+  return {};
+}
+
+Status Decoder::checkFits(const StepPlan& plan) const {
+  const WorkspaceShape& shape = m_workspace.shape();
+  const int64_t sequences = static_cast<int64_t>(plan.sequences.size());
+  auto beyond = [&](const char* what, int64_t found, int64_t most) {
+    return failure(fmt::format("step {}", plan.step), fmt::format("{} {}", found, what), fmt::format("at most {}", most));
+  };
+  if (plan.tokens() > shape.tokens) return beyond("tokens", plan.tokens(), shape.tokens);
+  if (sequences > shape.sequences) return beyond("sequences", sequences, shape.sequences);
+  if (plan.blocksPerSequence > shape.blocksPerSequence)
+    return beyond("blocks of a sequence", plan.blocksPerSequence, shape.blocksPerSequence);
+  return {};
+}
+
+Decoder::Step Decoder::upload(const StepPlan& plan) {
+  Step step;
+  step.tokens = plan.tokens();
+  const int64_t sequences = static_cast<int64_t>(plan.sequences.size());
+  auto uploaded = [&](const char* buffer, int64_t rows, int64_t columns, const std::vector<int32_t>& values) {
+    const TensorView view = m_workspace.view(buffer, DType::I32, rows, columns);
+    if (view.data && rows * columns > 0)
+      m_backend.copyToDevice(view.data, values.data(), storageBytes(DType::I32, rows * columns));
+    return view;
+  };
+  step.ids = uploaded("token_ids", 1, step.tokens, plan.tokenIds);
+  step.positions = uploaded("positions", 1, step.tokens, plan.positions);
+  step.slots = uploaded("slots", 1, step.tokens, plan.slots);
+  step.batch.sequences = sequences;
+  step.batch.sequenceStart = uploaded("sequence_start", 1, sequences + 1, plan.sequenceStart);
+  step.batch.contextLength = uploaded("context_length", 1, sequences, plan.contextLength);
+  step.batch.blockTable = uploaded("block_table", sequences, plan.blocksPerSequence, plan.blockTable);
+
+  const int64_t hidden = m_config.hiddenSize;
+  step.hidden = m_workspace.view("hidden", DType::F32, step.tokens, hidden);
+  step.normed = m_workspace.view("normed", DType::F32, step.tokens, hidden);
+  step.branch = m_workspace.view("branch", DType::F32, step.tokens, hidden);
+  const WorkspaceShape& shape = m_workspace.shape();
+  const auto* frequencies = static_cast<const double*>(m_workspace.view("rope_frequencies", DType::F64, 0, 0).data);
+  if (shape.rotaryDim > 0) {
+    step.angles = m_workspace.view("rope_angles", DType::F32, step.tokens, shape.rotaryDim);
+    m_backend.ropeAngles(step.angles, step.positions, frequencies, m_rope.factor);
+  }
+  if (shape.localRotaryDim > 0) {
+    step.localAngles = m_workspace.view("local_rope_angles", DType::F32, step.tokens, shape.localRotaryDim);
+    m_backend.ropeAngles(step.localAngles, step.positions, frequencies + shape.rotaryDim / 2, m_localRope.factor);
+  }
+  return step;
+}
+
+Status Decoder::takeInput(Step& step) {
+  if (m_context.fromPrevious) return m_context.fromPrevious->receive(step.hidden);
+  m_backend.embed(step.hidden, m_weights.embedding, step.ids, m_embeddingIsSplit ? m_context.rank.vocabulary.begin : 0);
+  if (m_embeddingIsSplit) {
+    if (Status status = m_context.communicator.allReduceSum(step.hidden); !status) return status;
+  }
+  if (m_traits.embeddingMultiplier != 1.0) m_backend.scale(step.hidden, m_traits.embeddingMultiplier);
+  return {};
+}
+
+Status Decoder::runLayer(Step& step, int64_t index) {
+  const LayerWeights& weights = m_weights.layers[static_cast<size_t>(index)];
+  const LayerSpec& spec = m_config.layers[static_cast<size_t>(m_context.rank.layers.begin + index)];
+  const TensorView attentionIn = normed(step, weights.attentionNorm, weights.attentionNormBias);
+  if (spec.attention != AttentionKind::None) {
+    attention(step, index, attentionIn);
+    if (Status status = finishBranch(step, weights.postAttentionNorm); !status) return status;
+  }
+  if (spec.ffn == FfnKind::None) return {};
+  if (m_traits.parallelBlock) {
+    addBranch(step);
+    mlp(step, index, attentionIn);
+  } else {
+    mlp(step, index, normed(step, weights.ffnNorm, weights.ffnNormBias));
+  }
+  return finishBranch(step, weights.postFfnNorm);
+}
+
+// branch = this rank's part of the attention's output.
+void Decoder::attention(Step& step, int64_t index, TensorView in) {
+  const LayerWeights& weights = m_weights.layers[static_cast<size_t>(index)];
+  const LayerSpec& spec = m_config.layers[static_cast<size_t>(m_context.rank.layers.begin + index)];
+  if (weights.q.out == 0) return m_backend.scale(step.branch, 0.0);
+  const TensorView q = m_workspace.q(step.tokens, weights.q.out);
+  const TensorView k = m_workspace.k(step.tokens, weights.k.out);
+  const TensorView v = m_workspace.v(step.tokens, weights.v.out);
+  const std::array tasks{LinearTask{q, &weights.q, floats(weights.qBias)}, LinearTask{k, &weights.k, floats(weights.kBias)},
+                         LinearTask{v, &weights.v, floats(weights.vBias)}};
+  m_backend.linear(in, tasks);
+  normHeads(q, k, weights, spec);
+  if (spec.rope) {
+    const RopeStyle style = spec.localRope ? m_config.localRope.style : m_config.rope.style;
+    const TensorView angles = spec.localRope ? step.localAngles : step.angles;
+    m_backend.applyRope(q, spec.headDim, angles, style);
+    m_backend.applyRope(k, spec.headDim, angles, style);
+  }
+  m_backend.storeKv(m_cache.layer(index), k, v, step.slots);
+  attentionOverCache(step, index, q);
+}
+
+void Decoder::normHeads(TensorView q, TensorView k, const LayerWeights& weights, const LayerSpec& spec) {
+  if (!m_traits.qkNorm) return;
+  if (m_traits.qkNormFullWidth) {
+    m_backend.rmsNorm(q, q, floats(weights.qNorm), m_traits.normEpsilon, m_traits.normWeightOffset);
+    m_backend.rmsNorm(k, k, floats(weights.kNorm), m_traits.normEpsilon, m_traits.normWeightOffset);
+    return;
+  }
+  m_backend.headRmsNorm(q, spec.headDim, floats(weights.qNorm), m_traits.normEpsilon, m_traits.normWeightOffset);
+  m_backend.headRmsNorm(k, spec.headDim, floats(weights.kNorm), m_traits.normEpsilon, m_traits.normWeightOffset);
+}
+
+void Decoder::attentionOverCache(Step& step, int64_t index, TensorView q) {
+  const LayerWeights& weights = m_weights.layers[static_cast<size_t>(index)];
+  const LayerSpec& spec = m_config.layers[static_cast<size_t>(m_context.rank.layers.begin + index)];
+  AttentionParams params;
+  params.scale = static_cast<float>(m_traits.attentionScale != 0.0 ? m_traits.attentionScale
+                                                                   : 1.0 / std::sqrt(static_cast<double>(spec.headDim)));
+  params.softcap = static_cast<float>(m_traits.attentionSoftcap);
+  if (spec.attention != AttentionKind::Full) params.window = spec.window;
+  params.chunkedWindow = spec.attention == AttentionKind::ChunkedWindow;
+  const Range qHeads = qHeadsOfLayer(m_config, m_context.rank, spec);
+  params.qHeads = qHeads.size();
+  params.qHeadBegin = qHeads.begin;
+  params.kvHeadBegin = kvHeadsOfLayer(m_config, m_context.rank, spec).begin;
+  params.groupSize = std::max<int64_t>(1, spec.qHeads / spec.kvHeads);
+  params.sinks = floats(weights.sinks);
+  const TensorView out = m_workspace.attention(step.tokens, weights.o.in);
+  m_backend.pagedAttention(out, q, m_cache.layer(index), step.batch, params);
+  rowParallel(step.branch, out, weights.o, weights.oBias);
+}
+
+// branch = this rank's part of the MLP's output.
+void Decoder::mlp(Step& step, int64_t index, TensorView in) {
+  const LayerWeights& weights = m_weights.layers[static_cast<size_t>(index)];
+  if (weights.up.out == 0) return m_backend.scale(step.branch, 0.0);
+  const TensorView up = m_workspace.up(step.tokens, weights.up.out);
+  if (!m_traits.gatedMlp) {
+    const std::array tasks{LinearTask{up, &weights.up, floats(weights.upBias)}};
+    m_backend.linear(in, tasks);
+    m_backend.activate(up, m_traits.activation);
+    return rowParallel(step.branch, up, weights.down, weights.downBias);
+  }
+  const TensorView gate = m_workspace.gate(step.tokens, weights.gate.out);
+  const std::array tasks{LinearTask{gate, &weights.gate, floats(weights.gateBias)},
+                         LinearTask{up, &weights.up, floats(weights.upBias)}};
+  m_backend.linear(in, tasks);
+  m_backend.gatedActivation(gate, gate, up, m_traits.activation);
+  rowParallel(step.branch, gate, weights.down, weights.downBias);
+}
+
+void Decoder::rowParallel(TensorView out, TensorView in, const WeightMatrix& weight, const DeviceBuffer& bias) {
+  const std::array tasks{LinearTask{out, &weight, m_context.rank.tpRank == 0 ? floats(bias) : nullptr}};
+  m_backend.linear(in, tasks);
+}
+
+// The branch summed over the ranks and ready to be added to the hidden states.
+Status Decoder::finishBranch(Step& step, const DeviceBuffer& postNorm) {
+  if (Status status = m_context.communicator.allReduceSum(step.branch); !status) return status;
+  if (m_traits.postNorm) norm(step.branch, step.branch, postNorm, {});
+  if (m_traits.residualMultiplier != 1.0) m_backend.scale(step.branch, m_traits.residualMultiplier);
+  m_branchPending = true;
+  return {};
+}
+
+void Decoder::addBranch(Step& step) {
+  if (m_branchPending) m_backend.add(step.hidden, step.branch);
+  m_branchPending = false;
+}
+
+// hidden += pending branch; returns its norm, or hidden itself where the model has no norm there.
+TensorView Decoder::normed(Step& step, const DeviceBuffer& weight, const DeviceBuffer& bias) {
+  if (!m_traits.preNorm) {
+    addBranch(step);
+    return step.hidden;
+  }
+  if (m_branchPending && m_traits.norm == NormKind::RmsNorm) {
+    m_backend.addRmsNorm(step.normed, step.hidden, step.branch, floats(weight), m_traits.normEpsilon, m_traits.normWeightOffset);
+    m_branchPending = false;
+    return step.normed;
+  }
+  addBranch(step);
+  norm(step.normed, step.hidden, weight, bias);
+  return step.normed;
+}
+
+void Decoder::norm(TensorView out, TensorView in, const DeviceBuffer& weight, const DeviceBuffer& bias) {
+  if (m_traits.norm == NormKind::LayerNorm)
+    return m_backend.layerNorm(out, in, floats(weight), floats(bias), m_traits.normEpsilon);
+  m_backend.rmsNorm(out, in, floats(weight), m_traits.normEpsilon, m_traits.normWeightOffset);
+}
+
+Status Decoder::project(Step& step, const StepPlan& plan) {
+  const int64_t rows = static_cast<int64_t>(plan.logits.size()), chunk = m_workspace.shape().logitsRows;
+  for (int64_t first = 0; first < rows; first += chunk) {
+    if (Status status = projectRows(step, plan, first, std::min(chunk, rows - first)); !status) return status;
+  }
+  return {};
+}
+
+Status Decoder::projectRows(Step& step, const StepPlan& plan, int64_t firstRow, int64_t rows) {
+  const bool isFirst = m_context.rank.tpRank == 0;
+  m_rows.clear();
+  for (int64_t i = 0; i < rows; ++i) m_rows.push_back(plan.logits[static_cast<size_t>(firstRow + i)].row);
+  const TensorView indices = m_workspace.view("logits_rows", DType::I32, 1, rows);
+  m_backend.copyToDevice(indices.data, m_rows.data(), storageBytes(DType::I32, rows));
+  const TensorView last = m_workspace.view("last_hidden", DType::F32, rows, m_config.hiddenSize);
+  m_backend.gatherRows(last, step.hidden, indices);
+  norm(last, last, m_weights.finalNorm, m_weights.finalNormBias);
+
+  const TensorView all = m_workspace.view("logits", DType::F32, rows, isFirst ? m_config.vocabSize : 0);
+  if (!m_headIsSplit && !isFirst) return {};  // rank 0 has the whole head
+  const int64_t columns = m_headIsSplit ? m_vocabularyOfRank[static_cast<size_t>(m_context.rank.tpRank)] : m_config.vocabSize;
+  const TensorView own = isFirst ? all.columns(0, columns) : m_workspace.view("local_logits", DType::F32, rows, columns);
+  if (columns > 0) {
+    const std::array tasks{LinearTask{own, &m_weights.projection(), floats(m_weights.headBias)}};
+    m_backend.linear(last, tasks);
+    if (m_traits.logitsMultiplier != 1.0) m_backend.scale(own, m_traits.logitsMultiplier);
+    if (m_traits.finalSoftcap != 0.0) m_backend.softcap(own, m_traits.finalSoftcap);
+  }
+  if (m_headIsSplit) {
+    if (Status status = m_context.communicator.gatherColumns(all, own, m_vocabularyOfRank); !status) return status;
+  }
+  if (!m_context.consumer) return {};
+  if (Status status = m_backend.sync(); !status) return status;
+  auto* logits = static_cast<float*>(const_cast<void*>(m_backend.hostAddress(all.data)));
+  if (!logits) {
+    logits = m_hostLogits.data();
+    m_backend.copyToHost(logits, all.data, storageBytes(DType::F32, rows * all.cols));
+    if (Status status = m_backend.sync(); !status) return status;
+  }
+  m_context.consumer->takeLogits(plan, firstRow, rows, logits, all.cols);
+  return {};
+}
+
+}  // namespace headroom::engine

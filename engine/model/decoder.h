@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// The one forward pass: a rank's share of its stage's layers over Backend and Communicator. Model families differ by core's
+// DecoderTraits.
+//
+// Shapes: hidden (tokens, hiddenSize); per rank q (tokens, qHeads * headDim), k and v (tokens, kvHeads * headDim), gate and up
+// (tokens, columns). A row-parallel product (o, down) is summed over the TP ranks; its bias is rank 0's alone.
+#pragma once
+
+#include "engine/model/kv_cache.h"
+#include "engine/model/rope_table.h"
+#include "engine/model/workspace.h"
+#include "engine/parallel/communicator.h"
+#include "engine/schedule/step_plan.h"
+#include "engine/weights/weight_loader.h"
+
+#include <atomic>
+
+namespace headroom::engine {
+
+// What a rank is and has. Everything is borrowed and outlives the decoder.
+struct RankContext {
+  const ModelSource& model;
+  const ParallelLayout& layout;
+  const RankSlice& rank;
+  const EngineLimits& limits;
+  Backend& backend;
+  Communicator& communicator;                    // of the stage's TP ranks
+  PipelineLink* fromPrevious = nullptr;          // null on the first stage
+  PipelineLink* toNext = nullptr;                // null on the last stage
+  LogitsConsumer* consumer = nullptr;            // on TP rank 0 of the last stage
+  const std::atomic<bool>* cancelled = nullptr;  // looked at before each layer
+};
+
+// Its rank's thread only.
+class Decoder {
+ public:
+  Decoder(const RankContext& context, const RankWeights& weights, const KvCache& cache, const Workspace& workspace);
+
+  // Runs one step: takes the tokens or the previous stage's hidden states, leaves keys and values in the cache, and hands the
+  // hidden states on or the logits to the consumer.
+  Status run(const SharedStepPlan& plan);
+
+ private:
+  // Views of this step.
+  struct Step {
+    int64_t tokens = 0;
+    TensorView ids, positions, slots, hidden, normed, branch, angles, localAngles;
+    AttentionBatch batch;
+  };
+
+  Status checkFits(const StepPlan& plan) const;
+  void uploadFrequencies();
+  Step upload(const StepPlan& plan);
+  Status takeInput(Step& step);
+  Status runLayer(Step& step, int64_t indexInStage);
+  void attention(Step& step, int64_t indexInStage, TensorView in);
+  void attentionOverCache(Step& step, int64_t indexInStage, TensorView q);
+  void normHeads(TensorView q, TensorView k, const LayerWeights& weights, const LayerSpec& spec);
+  void mlp(Step& step, int64_t indexInStage, TensorView in);
+  void rowParallel(TensorView out, TensorView in, const WeightMatrix& weight, const DeviceBuffer& bias);
+  Status finishBranch(Step& step, const DeviceBuffer& postNorm);
+  void addBranch(Step& step);
+  TensorView normed(Step& step, const DeviceBuffer& weight, const DeviceBuffer& bias);
+  void norm(TensorView out, TensorView in, const DeviceBuffer& weight, const DeviceBuffer& bias);
+  Status project(Step& step, const StepPlan& plan);
+  Status projectRows(Step& step, const StepPlan& plan, int64_t firstRow, int64_t rows);
+
+  const RankContext m_context;
+  const ModelConfig& m_config;
+  const DecoderTraits& m_traits;
+  Backend& m_backend;
+  const RankWeights& m_weights;
+  const KvCache& m_cache;
+  const Workspace& m_workspace;
+  RopeTable m_rope, m_localRope;
+  bool m_embeddingIsSplit = false, m_headIsSplit = false;
+  std::vector<int64_t> m_vocabularyOfRank;  // columns of each TP rank's logits
+  std::vector<int32_t> m_rows;              // of the batch, for one chunk of logits
+  std::vector<float> m_hostLogits;          // where device memory cannot be read in place
+  bool m_branchPending = false;             // hidden lacks the last branch's output
+};
+
+}  // namespace headroom::engine
