@@ -2,6 +2,7 @@
 #include "engine/schedule/block_pool.h"
 
 #include <QtTest>
+#include <set>
 
 using namespace headroom::engine;
 

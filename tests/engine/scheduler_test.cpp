@@ -4,6 +4,7 @@
 #include <QtTest>
 #include <deque>
 #include <random>
+#undef slots  // StepPlan has a member of this name
 
 using namespace headroom::engine;
 
@@ -26,26 +27,25 @@ std::vector<int64_t> tokensPerSequence(const StepPlan& plan) {
 }
 
 // What the ranks would do: keep the token of every slot, and check that a step finds in its blocks what was written for each sequence.
-struct FakeCache {
-  std::map<int32_t, std::pair<int32_t, int32_t>> slots;  // slot -> (token, position)
-  bool run(const StepPlan& plan, int64_t blockTokens) {
-    for (int64_t row = 0; row < plan.tokens(); ++row) slots[plan.slots[row]] = {plan.tokenIds[row], plan.positions[row]};
-    for (size_t i = 0; i < plan.sequences.size(); ++i) {
-      for (int32_t position = 0; position < plan.contextLength[i]; ++position) {
-        const int32_t block = plan.blockTable[static_cast<int64_t>(i) * plan.blocksPerSequence + position / blockTokens];
-        const auto found = slots.find(static_cast<int32_t>(block * blockTokens + position % blockTokens));
-        if (found == slots.end() || found->second.second != position) return false;
-      }
+using WrittenSlots = std::map<int32_t, std::pair<int32_t, int32_t>>;  // slot -> (token, position)
+
+bool runStep(WrittenSlots& written, const StepPlan& plan, int64_t blockTokens) {
+  for (int64_t row = 0; row < plan.tokens(); ++row) written[plan.slots[row]] = {plan.tokenIds[row], plan.positions[row]};
+  for (size_t i = 0; i < plan.sequences.size(); ++i) {
+    for (int32_t position = 0; position < plan.contextLength[i]; ++position) {
+      const int32_t block = plan.blockTable[static_cast<int64_t>(i) * plan.blocksPerSequence + position / blockTokens];
+      const auto found = written.find(static_cast<int32_t>(block * blockTokens + position % blockTokens));
+      if (found == written.end() || found->second.second != position) return false;
     }
-    return true;
   }
-};
+  return true;
+}
 
 }  // namespace
 
 class SchedulerTest : public QObject {
   Q_OBJECT
- private slots:
+ private Q_SLOTS:
   void cutsALongPromptIntoChunks() {
     BlockPool pool(64, 16, false);
     Scheduler scheduler({4, 32, 1}, pool);
@@ -185,7 +185,7 @@ class SchedulerTest : public QObject {
     auto draw = [&](int least, int most) { return std::uniform_int_distribution<int>(least, most)(random); };
     BlockPool pool(24, 8, prefixCaching);
     Scheduler scheduler({6, 48, stages}, pool);
-    FakeCache cache;
+    WrittenSlots written;
     std::map<SequenceId, int> wanted;
     std::deque<SharedStepPlan> inFlight;
     uint64_t next = 1;
@@ -205,7 +205,7 @@ class SchedulerTest : public QObject {
         SharedStepPlan plan = scheduler.schedule();
         if (!plan) break;
         QVERIFY(plan->tokens() <= 48);
-        QVERIFY(cache.run(*plan, 8));
+        QVERIFY(runStep(written, *plan, 8));
         inFlight.push_back(plan);
       }
       if (inFlight.empty()) continue;
