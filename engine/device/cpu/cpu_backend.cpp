@@ -56,6 +56,7 @@ class CpuBackend final : public Backend {
     matrix.dtype = dtype;
     matrix.out = out;
     matrix.in = in;
+    matrix.packing = CpuLinear::packingFor(dtype);
     matrix.storage = std::move(*storage);
     return matrix;
   }
@@ -63,7 +64,7 @@ class CpuBackend final : public Backend {
     expects(firstRow >= 0 && rows >= 0 && firstRow + rows <= matrix.out, "rows outside the matrix were written");
     expects(dtype == matrix.dtype || (isFloating(dtype) && isFloating(matrix.dtype)),
             "rows of another element type than the matrix were written");
-    cpu::writeRows(matrix, firstRow, rows, dtype, data);
+    m_linear.writeRows(matrix, firstRow, rows, dtype, data);
   }
   void finishMatrix(WeightMatrix&) override {}
 
@@ -71,7 +72,7 @@ class CpuBackend final : public Backend {
     eachRow(out.rows, out.cols, [&](int64_t t) {
       const int64_t row = ids.row<int32_t>(0)[t] - firstId;
       if (row >= 0 && row < table.out) {
-        readRow(table, row, out.row<float>(t));
+        CpuLinear::readRow(table, row, out.row<float>(t));
       } else {
         std::fill_n(out.row<float>(t), out.cols, 0.0f);
       }

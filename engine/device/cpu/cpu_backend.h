@@ -19,7 +19,7 @@ std::vector<CpuLevel> availableCpuLevels();
 
 struct CpuBackendOptions {
   int device = 0;                    // index of the host device, for messages
-  Bytes budget;                      // allocate() fails beyond it; 0: no limit
+  Bytes budget{};                    // allocate() fails beyond it; 0: no limit
   int threads = 1;                   // of this rank, the calling thread included
   bool exact = false;                // true: activations stay F32 in every product (--dtype float32); false: they may be
                                      // rounded to int8 blocks (quantized weights) or BF16 (BF16 weights)

@@ -3,55 +3,190 @@
 
 #include "engine/device/cpu/block_formats.h"
 
+#include <algorithm>
+
 namespace headroom::engine::cpu {
 namespace {
-int64_t rowBytes(const WeightMatrix& matrix) { return storageBytes(matrix.dtype, matrix.in).count(); }
-std::byte* rowAt(const WeightMatrix& matrix, int64_t row) {
-  return static_cast<std::byte*>(matrix.storage.data()) + row * rowBytes(matrix);
-}
+constexpr int64_t kTokensAtOnce = 512;  // bounds the scratch of long prompts
+constexpr int64_t kGroupsPerItem = 4;   // 64 rows: enough to hide a token's latencies, few enough to share out
 
-float dot(const float* a, const float* b, int64_t n) {
-  float sums[16] = {};
-  int64_t i = 0;
-  for (; i + 16 <= n; i += 16)
-    for (int j = 0; j < 16; ++j) sums[j] += a[i + j] * b[i + j];
-  for (; i < n; ++i) sums[i % 16] += a[i] * b[i];
-  float sum = 0;
-  for (float part : sums) sum += part;
-  return sum;
+const LinearFamily* int8Family(CpuLevel level) {
+  switch (level) {
+    case CpuLevel::Baseline:
+      return nullptr;
+    case CpuLevel::Avx2:
+    case CpuLevel::Avx512:
+      return int8FamilyAvx2();
+    case CpuLevel::Avx2Vnni:
+      return int8FamilyAvx2Vnni();
+    case CpuLevel::Avx512Vnni:
+    case CpuLevel::Avx512Bf16:
+      return int8FamilyAvx512Vnni();
+  }
+  return nullptr;
 }
 }  // namespace
 
-void writeRows(WeightMatrix& matrix, int64_t firstRow, int64_t rows, DType dtype, const void* data) {
-  const auto* from = static_cast<const std::byte*>(data);
+CpuLinear::CpuLinear(CpuLevel level, bool exact, ThreadPool& pool)
+    : m_exact(exact), m_pool(pool), m_rows(static_cast<size_t>(pool.threads())) {
+  m_families[kFloats] = &floatFamily(level);
+  m_families[kInt8] = int8Family(level);
+  m_families[kBf16] = level >= CpuLevel::Avx512Bf16 ? bf16FamilyAvx512() : nullptr;
+}
+
+void CpuLinear::writeRows(WeightMatrix& matrix, int64_t firstRow, int64_t rows, DType dtype, const void* data) {
   const int64_t fromBytes = storageBytes(dtype, matrix.in).count();
-  std::vector<float> row(static_cast<size_t>(matrix.in));
-  for (int64_t i = 0; i < rows; ++i, from += fromBytes) {
-    if (dtype == matrix.dtype) {
-      std::memcpy(rowAt(matrix, firstRow + i), from, static_cast<size_t>(fromBytes));
-    } else {
-      toFloats(dtype, from, matrix.in, row.data());
-      fromFloats(matrix.dtype, row.data(), matrix.in, rowAt(matrix, firstRow + i));
+  const int64_t firstGroup = firstRow / kGroupRows, groups = ceilDiv(firstRow + rows, kGroupRows) - firstGroup;
+  m_pool.run(groups, [&](int64_t group, int) {
+    thread_local std::vector<float> floats;
+    thread_local std::vector<std::byte> converted;
+    const int64_t begin = std::max(firstRow, (firstGroup + group) * kGroupRows);
+    const int64_t end = std::min(firstRow + rows, (firstGroup + group + 1) * kGroupRows);
+    for (int64_t row = begin; row < end; ++row) {
+      const auto* from = static_cast<const std::byte*>(data) + (row - firstRow) * fromBytes;
+      if (dtype != matrix.dtype) {
+        floats.resize(static_cast<size_t>(matrix.in));
+        converted.resize(static_cast<size_t>(rowBytes(matrix)));
+        toFloats(dtype, from, matrix.in, floats.data());
+        fromFloats(matrix.dtype, floats.data(), matrix.in, converted.data());
+        from = converted.data();
+      }
+      writeRow(matrix, row, from);
     }
+  });
+}
+
+void CpuLinear::readRow(const WeightMatrix& matrix, int64_t row, float* to) {
+  thread_local std::vector<std::byte> raw;
+  raw.resize(static_cast<size_t>(rowBytes(matrix)));
+  cpu::readRow(matrix, row, raw.data());
+  toFloats(matrix.dtype, raw.data(), matrix.in, to);
+}
+
+CpuLinear::Form CpuLinear::formOf(const WeightMatrix& matrix) const {
+  if (m_exact || matrix.packing != kRowGroups) return kFloats;
+  for (Form form : {kInt8, kBf16})
+    if (m_families[form] && m_families[form]->find(matrix.dtype, 0)) return form;
+  return kFloats;
+}
+
+void CpuLinear::run(TensorView in, std::span<const LinearTask> tasks) {
+  if (tasks.empty()) return;
+  const int64_t tokens = tasks[0].out.rows;
+  for (int64_t first = 0; first < tokens; first += kTokensAtOnce)
+    runTokens(in, tasks, first, std::min(kTokensAtOnce, tokens - first));
+}
+
+// Tiles of equal width that waste the least.
+void CpuLinear::prepare(Form form, TensorView in, int64_t tokens) {
+  Prepared& prepared = m_prepared[form];
+  if (prepared.tiles > 0) return;
+  const LinearFamily& family = *m_families[form];
+  prepared.tiles = ceilDiv(tokens, family.tileTokens.back());
+  prepared.tileTokens = ceilDiv(tokens, prepared.tiles);
+  const auto width = std::lower_bound(family.tileTokens.begin(), family.tileTokens.end(), prepared.tileTokens);
+  prepared.width = static_cast<size_t>(width - family.tileTokens.begin());
+  prepared.tiles = ceilDiv(tokens, prepared.tileTokens);
+  prepared.tileBytes = roundUp(family.tokenBytes(in.cols) * *width, 64);
+  std::byte* to = m_activations[form].reserve(prepared.tileBytes * prepared.tiles);
+  const auto fill = [&](int64_t tile, int) {
+    const int64_t first = tile * prepared.tileTokens;
+    family.fill(in.row<float>(first), in.stride, std::min(prepared.tileTokens, tokens - first), in.cols, *width,
+                to + tile * prepared.tileBytes);
+  };
+  if (tokens * in.cols < 16384) {
+    for (int64_t tile = 0; tile < prepared.tiles; ++tile) fill(tile, 0);
+  } else {
+    m_pool.run(prepared.tiles, fill);
   }
 }
 
-void readRow(const WeightMatrix& matrix, int64_t row, float* to) { toFloats(matrix.dtype, rowAt(matrix, row), matrix.in, to); }
-
-void CpuLinear::run(TensorView in, std::span<const LinearTask> tasks) {
-  m_rows.resize(static_cast<size_t>(m_pool.threads()));
-  for (std::vector<float>& row : m_rows)
-    if (row.size() < static_cast<size_t>(in.cols)) row.resize(static_cast<size_t>(in.cols));
+void CpuLinear::runTokens(TensorView in, std::span<const LinearTask> tasks, int64_t firstToken, int64_t tokens) {
+  const TensorView input = {in.row<float>(firstToken), in.dtype, tokens, in.cols, in.stride};
+  m_prepared = {};
+  m_shares.clear();
+  int64_t items = 0;
   for (const LinearTask& task : tasks) {
     const WeightMatrix& weight = *task.weight;
-    m_pool.run(ceilDiv(weight.out, 16), [&](int64_t group, int thread) {
-      float* row = m_rows[static_cast<size_t>(thread)].data();
-      for (int64_t o = group * 16; o < std::min(weight.out, group * 16 + 16); ++o) {
-        readRow(weight, o, row);
-        const float bias = task.bias ? task.bias[o] : 0.0f;
-        for (int64_t t = 0; t < task.out.rows; ++t) task.out.row<float>(t)[o] = dot(in.row<float>(t), row, weight.in) + bias;
-      }
-    });
+    expects(weight.in == in.cols && task.out.cols >= weight.out, "a linear layer's shapes do not match its weight");
+    const int64_t groups = fullGroups(weight), plainRows = weight.out - groups * kGroupRows;
+    Share share = {&task, formOf(weight), items, ceilDiv(groups, kGroupsPerItem), ceilDiv(plainRows, kGroupRows), 1};
+    if (groups > 0) prepare(share.form, input, tokens);
+    if (plainRows > 0) prepare(kFloats, input, tokens);
+    // Few rows and many tokens: deal out the tokens too.
+    share.tileSplits = std::clamp<int64_t>(ceilDiv(4 * m_pool.threads(), std::max<int64_t>(share.groupItems, 1)), 1,
+                                           std::max<int64_t>(m_prepared[share.form].tiles, 1));
+    items += share.groupItems * share.tileSplits + share.plainItems;
+    m_shares.push_back(share);
+  }
+  m_pool.run(items, [&](int64_t item, int thread) {
+    size_t index = m_shares.size() - 1;
+    while (item < m_shares[index].firstItem) --index;
+    const Share& share = m_shares[index];
+    item -= share.firstItem;
+    if (item < share.groupItems * share.tileSplits) {
+      runGroups(share, item, firstToken, tokens);
+    } else {
+      runPlainRows(share, item - share.groupItems * share.tileSplits, firstToken, tokens, thread);
+    }
+  });
+}
+
+void CpuLinear::runGroups(const Share& share, int64_t item, int64_t firstToken, int64_t tokens) const {
+  const LinearTask& task = *share.task;
+  const WeightMatrix& weight = *task.weight;
+  const Prepared& prepared = m_prepared[share.form];
+  const int64_t group = item / share.tileSplits * kGroupsPerItem, split = item % share.tileSplits;
+  const LinearKernel kernel = m_families[share.form]->find(weight.dtype, prepared.width);
+  LinearTile tile;
+  tile.groups = groupAt(weight, group);
+  tile.groupCount = std::min(kGroupsPerItem, fullGroups(weight) - group);
+  tile.groupBytes = kGroupRows * rowBytes(weight);
+  tile.in = weight.in;
+  tile.outStride = task.out.stride;
+  tile.bias = task.bias ? task.bias + group * kGroupRows : nullptr;
+  for (int64_t i = prepared.tiles * split / share.tileSplits; i < prepared.tiles * (split + 1) / share.tileSplits; ++i) {
+    tile.activations = m_activations[share.form].data() + i * prepared.tileBytes;
+    tile.tokens = std::min(prepared.tileTokens, tokens - i * prepared.tileTokens);
+    tile.out = task.out.row<float>(firstToken + i * prepared.tileTokens) + group * kGroupRows;
+    kernel(tile);
+  }
+}
+
+// Rows outside row groups become a group of floats in the thread's scratch.
+void CpuLinear::runPlainRows(const Share& share, int64_t item, int64_t firstToken, int64_t tokens, int thread) {
+  const LinearTask& task = *share.task;
+  const WeightMatrix& weight = *task.weight;
+  const Prepared& prepared = m_prepared[kFloats];
+  const int width = m_families[kFloats]->tileTokens[prepared.width];
+  const int64_t firstRow = fullGroups(weight) * kGroupRows + item * kGroupRows,
+                rows = std::min(kGroupRows, weight.out - firstRow);
+  auto* floats = m_rows[static_cast<size_t>(thread)].reserve<float>((2 * weight.in + width + 1) * kGroupRows *
+                                                                    static_cast<int64_t>(sizeof(float)));
+  float *group = floats + weight.in * kGroupRows, *results = group + weight.in * kGroupRows, *bias = results + width * kGroupRows;
+  for (int64_t r = 0; r < kGroupRows; ++r) {
+    if (r < rows) {
+      toFloats(weight.dtype, groupAt(weight, 0) + (firstRow + r) * rowBytes(weight), weight.in, floats + r * weight.in);
+    } else {
+      std::fill_n(floats + r * weight.in, weight.in, 0.0f);
+    }
+    bias[r] = task.bias && r < rows ? task.bias[firstRow + r] : 0.0f;
+  }
+  interleave(floats, weight.in, group);
+  LinearTile tile;
+  tile.groups = reinterpret_cast<const std::byte*>(group);
+  tile.groupCount = 1;
+  tile.in = weight.in;
+  tile.out = results;
+  tile.outStride = kGroupRows;
+  tile.bias = bias;
+  const LinearKernel kernel = m_families[kFloats]->find(DType::F32, prepared.width);
+  for (int64_t i = 0; i < prepared.tiles; ++i) {
+    tile.activations = m_activations[kFloats].data() + i * prepared.tileBytes;
+    tile.tokens = std::min(prepared.tileTokens, tokens - i * prepared.tileTokens);
+    kernel(tile);
+    for (int64_t t = 0; t < tile.tokens; ++t)
+      std::copy_n(results + t * kGroupRows, rows, task.out.row<float>(firstToken + i * prepared.tileTokens + t) + firstRow);
   }
 }
 

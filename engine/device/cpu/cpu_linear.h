@@ -1,30 +1,59 @@
 // SPDX-License-Identifier: Apache-2.0
-// Linear layers of the CPU backend: out = in · weightᵀ + bias for several weights that share the input.
+// Linear layers of the CPU backend: packs weights into row groups, prepares the activations once for all weights that share them,
+// and deals the groups out to the threads.
 #pragma once
 
 #include "engine/device/backend.h"
-#include "engine/device/cpu/cpu_backend.h"
+#include "engine/device/cpu/aligned_buffer.h"
+#include "engine/device/cpu/linear_kernels.h"
 #include "engine/device/cpu/thread_pool.h"
 
+#include <array>
 #include <vector>
 
 namespace headroom::engine::cpu {
 
-// Writes rows of `matrix` in the form that the kernels read (see WeightMatrix::packing).
-void writeRows(WeightMatrix& matrix, int64_t firstRow, int64_t rows, DType dtype, const void* data);
-// Row `row` of the matrix as floats.
-void readRow(const WeightMatrix& matrix, int64_t row, float* to);
-
 class CpuLinear {
  public:
-  CpuLinear(CpuLevel level, bool exact, ThreadPool& pool) : m_level(level), m_exact(exact), m_pool(pool) {}
+  // With `exact`, activations stay floats for every weight.
+  CpuLinear(CpuLevel level, bool exact, ThreadPool& pool);
+
+  static int packingFor(DType dtype) { return hasRowGroups(dtype) ? kRowGroups : kPlainRows; }
+  // Rows of the matrix's own type or of a floating type.
+  void writeRows(WeightMatrix& matrix, int64_t firstRow, int64_t rows, DType dtype, const void* data);
+  // One row as floats; any thread.
+  static void readRow(const WeightMatrix& matrix, int64_t row, float* to);
   void run(TensorView in, std::span<const LinearTask> tasks);
 
  private:
-  const CpuLevel m_level;
+  // Forms of activations.
+  enum Form { kFloats, kInt8, kBf16, kForms };
+  struct Prepared {
+    int64_t tileTokens = 0, tiles = 0, tileBytes = 0;  // tokens of all tiles but the last; 0 tiles: not needed
+    size_t width = 0;                                  // index into the family's widths
+  };
+  // Items of one parallel region that belong to one task.
+  struct Share {
+    const LinearTask* task;
+    Form form;
+    int64_t firstItem, groupItems, plainItems, tileSplits;
+  };
+
+  Form formOf(const WeightMatrix& matrix) const;
+  void runTokens(TensorView in, std::span<const LinearTask> tasks, int64_t firstToken, int64_t tokens);
+  void prepare(Form form, TensorView in, int64_t tokens);
+  void runGroups(const Share& share, int64_t item, int64_t firstToken, int64_t tokens) const;
+  void runPlainRows(const Share& share, int64_t item, int64_t firstToken, int64_t tokens, int thread);
+
   const bool m_exact;
   ThreadPool& m_pool;
-  std::vector<std::vector<float>> m_rows;  // one dequantized row a thread
+  std::array<const LinearFamily*, kForms> m_families{};
+  std::array<Prepared, kForms> m_prepared;
+  // Scratch outside the device's budget: activations of kTokensAtOnce tokens at most in each form, and 16 dequantized rows a
+  // thread.
+  std::array<AlignedBuffer, kForms> m_activations;
+  std::vector<AlignedBuffer> m_rows;
+  std::vector<Share> m_shares;
 };
 
 }  // namespace headroom::engine::cpu
