@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counters and histograms of the engine, for /metrics. Names and buckets are those of vLLM after the prefix, so that a dashboard moves over with
-// one replacement (https://docs.vllm.ai/en/latest/usage/metrics.html).
+// Counters and histograms of the engine, for /metrics. Names and buckets are those of vLLM after the prefix, so that a dashboard
+// moves over with one replacement (https://docs.vllm.ai/en/latest/usage/metrics.html).
 #pragma once
 
 #include <cstdint>
@@ -29,17 +29,19 @@ class Histogram {
 
 // A copy at one moment.
 struct MetricsSnapshot {
-  uint64_t promptTokens = 0, generationTokens = 0, preemptions = 0, prefixCacheQueries = 0, prefixCacheHits = 0;  // tokens, as in vLLM
+  uint64_t promptTokens = 0, generationTokens = 0, preemptions = 0, prefixCacheQueries = 0,
+           prefixCacheHits = 0;                    // tokens, as in vLLM
   std::map<std::string, uint64_t> requestSuccess;  // by finished_reason: stop, length, abort, error
   int64_t running = 0, waiting = 0;
   double kvCacheUsage = 0;  // 0 … 1
-  Histogram timeToFirstToken, interTokenLatency, endToEndLatency, queueTime, prefillTime, decodeTime, inferenceTime, promptLength, generationLength,
-      maxTokensParameter, iterationTokens, nParameter;
+  Histogram timeToFirstToken, interTokenLatency, endToEndLatency, queueTime, prefillTime, decodeTime, inferenceTime, promptLength,
+      generationLength, maxTokensParameter, iterationTokens, nParameter;
 };
 
 class EngineMetrics {
  public:
-  EngineMetrics();
+  // Token-count buckets reach up to `maxModelLen`.
+  explicit EngineMetrics(int64_t maxModelLen = 131072);
   MetricsSnapshot snapshot() const;
   // Writers hold the lock through this.
   template <class F>

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The HTTP face of the engine. It answers /health, /engine/state and /engine/events from the first moment (while weights load), the OpenAI routes
-// once the engine is ready (503 before).
+// The HTTP face of the engine. It answers /health, /engine/state and /engine/events from the first moment (while weights load),
+// the OpenAI routes once the engine is ready (503 before).
 #pragma once
 
-#include "engine/engine.h"
+#include "engine/server/generation_service.h"
+#include "engine/server/http_server.h"
 #include "engine/text/chat_template.h"
 #include "engine/text/tokenizer.h"
 
@@ -18,18 +19,24 @@ struct ServerOptions {
   std::string apiKey;
   std::string servedModelName;
   int threads = 2;
+  HttpLimits limits;
 };
 
 class Server {
  public:
-  // Binds at once: an address in use is an Error that names it. `tokenizer` and `chatTemplate` may be null (routes that need them say why).
-  static Result<std::unique_ptr<Server>> start(ServerOptions options, Engine& engine, const Tokenizer* tokenizer, const ChatTemplate* chatTemplate,
-                                               std::string noTemplateReason);
+  // Binds at once: an address in use is an Error that names it. Connections wait until serve().
+  static Result<std::unique_ptr<Server>> bind(ServerOptions options);
   ~Server();
+  // Starts to answer. `tokenizer` and `chatTemplate` may be null: routes that need them give the reason. All must outlive the
+  // server.
+  void serve(GenerationService& service, const Tokenizer* tokenizer, std::string noTokenizerReason,
+             const ChatTemplate* chatTemplate, std::string noTemplateReason);
   std::string url() const;
+  int port() const;
   void notifyStateChanged();  // thread-safe: sends a state event
   // No new requests; running ones may finish for `seconds`, then everything closes.
   void stop(double seconds);
+  size_t openConnections() const;
 
  private:
   struct Impl;

@@ -1,0 +1,535 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/server/openai_requests.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <limits>
+
+namespace headroom::engine {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int kMaxChoices = 128;      // OpenAI's limit of n
+constexpr int kMaxLogprobs = 20;      // OpenAI's and vLLM's
+constexpr size_t kMaxPrompts = 2048;  // OpenAI's limit of a list
+constexpr size_t kMaxSequences = 4096;
+constexpr int64_t kMaxInt = std::numeric_limits<int64_t>::max();
+
+std::string shown(const Json& value) {
+  std::string text = dumpJson(value);
+  if (text.size() <= 80) return text;
+  text.resize(77);
+  return validUtf8(text) + "...";
+}
+
+// Reads parameters of one object by name; null counts as absent. Keeps the first problem, so that reading goes on in straight
+// lines.
+class Parameters {
+ public:
+  explicit Parameters(const Json& object, std::string prefix = {}) : m_object(object), m_prefix(std::move(prefix)) {}
+
+  const Json* find(const char* name) const {
+    const auto found = m_object.find(name);
+    return found == m_object.end() || found->is_null() ? nullptr : &*found;
+  }
+
+  void wrong(const std::string& name, const std::string& found, const std::string& expected) {
+    if (!m_error)
+      m_error = ApiError{400,
+                         fmt::format("{}: found {}, expected {}.", m_prefix + name, found, expected),
+                         m_prefix + name,
+                         "invalid_request_error",
+                         {}};
+  }
+  void wrong(const std::string& name, const Json& found, const std::string& expected) { wrong(name, shown(found), expected); }
+  void refuse(const std::string& name, const std::string& message) {
+    if (!m_error) m_error = ApiError{400, message, m_prefix + name, "invalid_request_error", {}};
+  }
+  void unsupported(const std::string& name) { refuse(name, fmt::format("{} is not supported by this server.", m_prefix + name)); }
+  void take(const ApiError& error) {
+    if (!m_error) m_error = error;
+  }
+
+  bool boolean(const char* name, bool absent) {
+    const Json* value = find(name);
+    if (!value) return absent;
+    if (!value->is_boolean()) return wrong(name, *value, "true or false"), absent;
+    return value->get<bool>();
+  }
+
+  std::optional<int64_t> integer(const char* name, int64_t least, int64_t most = kMaxInt) {
+    const Json* value = find(name);
+    if (!value) return std::nullopt;
+    const std::string expected =
+        most == kMaxInt ? fmt::format("an integer of at least {}", least) : fmt::format("an integer from {} to {}", least, most);
+    if (auto number = integerIn(*value, least, most)) return number;
+    wrong(name, *value, expected);
+    return std::nullopt;
+  }
+
+  std::optional<double> number(const char* name, double least, double most, const char* expected) {
+    const Json* value = find(name);
+    if (!value) return std::nullopt;
+    const double number = value->is_number() ? value->get<double>() : std::numeric_limits<double>::quiet_NaN();
+    if (std::isfinite(number) && number >= least && number <= most) return number;
+    wrong(name, *value, expected);
+    return std::nullopt;
+  }
+
+  const Json* object(const char* name) {
+    const Json* value = find(name);
+    if (value && !value->is_object()) return wrong(name, *value, "an object"), nullptr;
+    return value;
+  }
+
+  // Numbers without a fraction count as integers when they are written as integers; 1.5 and 1e3 do not, as in vLLM's strict
+  // reading of integers.
+  static std::optional<int64_t> integerIn(const Json& value, int64_t least, int64_t most) {
+    if (!value.is_number_integer()) return std::nullopt;
+    if (value.is_number_unsigned() && value.get<uint64_t>() > static_cast<uint64_t>(kMaxInt)) return std::nullopt;
+    const auto number = value.get<int64_t>();
+    return number >= least && number <= most ? std::optional(number) : std::nullopt;
+  }
+
+  const std::optional<ApiError>& error() const { return m_error; }
+
+ private:
+  const Json& m_object;
+  std::string m_prefix;
+  std::optional<ApiError> m_error;
+};
+
+void readModel(Parameters& parameters, const RequestBounds& bounds) {
+  const Json* model = parameters.find("model");
+  if (!model) return;
+  if (!model->is_string()) return parameters.wrong("model", *model, "a string");
+  if (model->get<std::string>() == bounds.modelName) return;
+  parameters.take({404,
+                   fmt::format("The model {} does not exist; this server has {}.", shown(*model), jsonString(bounds.modelName)),
+                   "model", "invalid_request_error", "model_not_found"});
+}
+
+std::optional<TokenIds> tokenIds(Parameters& parameters, const char* name, const Json& list, int64_t vocabSize) {
+  TokenIds ids;
+  ids.reserve(list.size());
+  for (const Json& item : list) {
+    const auto id = Parameters::integerIn(item, 0, vocabSize - 1);
+    if (!id) {
+      parameters.wrong(name, item, fmt::format("token ids from 0 to {}", vocabSize - 1));
+      return std::nullopt;
+    }
+    ids.push_back(static_cast<int32_t>(*id));
+  }
+  return ids;
+}
+
+void readLogitBias(Parameters& parameters, SamplingParams& sampling, int64_t vocabSize) {
+  const Json* bias = parameters.object("logit_bias");
+  if (!bias) return;
+  for (const auto& [key, value] : bias->items()) {
+    int64_t id = -1;
+    const auto [end, problem] = std::from_chars(key.data(), key.data() + key.size(), id);
+    if (problem != std::errc() || end != key.data() + key.size() || id < 0 || id >= vocabSize)
+      return parameters.wrong("logit_bias", Json(key), fmt::format("token ids from 0 to {} as keys", vocabSize - 1));
+    const double amount = value.is_number() ? value.get<double>() : 1000;
+    if (!(amount >= -100 && amount <= 100)) return parameters.wrong("logit_bias", value, "numbers from -100 to 100");
+    sampling.logitBias.emplace_back(static_cast<int32_t>(id), static_cast<float>(amount));
+  }
+}
+
+void readStops(Parameters& parameters, OpenAiRequest& request) {
+  const char* expected = "a string or a list of up to 256 strings, none of them empty";
+  if (const Json* stop = parameters.find("stop")) {
+    if (stop->is_string())
+      request.stop.push_back(stop->get<std::string>());
+    else if (stop->is_array() && stop->size() <= 256) {
+      for (const Json& item : *stop) {
+        if (!item.is_string()) return parameters.wrong("stop", *stop, expected);
+        request.stop.push_back(item.get<std::string>());
+      }
+    } else
+      return parameters.wrong("stop", *stop, expected);
+    if (std::any_of(request.stop.begin(), request.stop.end(), [](const std::string& text) { return text.empty(); }))
+      parameters.wrong("stop", *stop, expected);
+  }
+}
+
+void readSampling(Parameters& parameters, OpenAiRequest& request, const RequestBounds& bounds) {
+  SamplingParams& sampling = request.sampling;
+  constexpr double kHuge = std::numeric_limits<double>::max();
+  if (auto v = parameters.number("temperature", 0, kHuge, "a number of at least 0")) sampling.temperature = *v;
+  if (auto v = parameters.number("top_p", std::numeric_limits<double>::denorm_min(), 1, "a number above 0, up to 1"))
+    sampling.topP = *v;
+  if (auto v = parameters.number("min_p", 0, 1, "a number from 0 to 1")) sampling.minP = *v;
+  if (auto v = parameters.integer("top_k", -1)) sampling.topK = std::max<int64_t>(*v, 0);
+  if (auto v = parameters.number("presence_penalty", -2, 2, "a number from -2 to 2")) sampling.presencePenalty = *v;
+  if (auto v = parameters.number("frequency_penalty", -2, 2, "a number from -2 to 2")) sampling.frequencyPenalty = *v;
+  if (auto v = parameters.number("repetition_penalty", std::numeric_limits<double>::denorm_min(), kHuge, "a number above 0"))
+    sampling.repetitionPenalty = *v;
+  if (auto v = parameters.integer("seed", std::numeric_limits<int64_t>::min())) sampling.seed = *v;
+  if (auto v = parameters.integer("min_tokens", 0)) sampling.minTokens = *v;
+  sampling.ignoreEos = parameters.boolean("ignore_eos", false);
+  readLogitBias(parameters, sampling, bounds.vocabSize);
+  readStops(parameters, request);
+  if (const Json* stop = parameters.find("stop_token_ids")) {
+    if (!stop->is_array())
+      parameters.wrong("stop_token_ids", *stop, "a list of token ids");
+    else if (auto ids = tokenIds(parameters, "stop_token_ids", *stop, bounds.vocabSize))
+      sampling.stopTokenIds = *ids;
+  }
+  if (auto v = parameters.integer("prompt_logprobs", 0, kMaxLogprobs)) sampling.promptLogprobs = static_cast<int>(*v);
+}
+
+// What completions and chats have in common.
+void readCommon(Parameters& parameters, OpenAiRequest& request, const RequestBounds& bounds) {
+  readModel(parameters, bounds);
+  readSampling(parameters, request, bounds);
+  if (auto v = parameters.integer("n", 1, kMaxChoices)) request.n = static_cast<int>(*v);
+  request.bestOf = request.n;
+  if (auto v = parameters.integer("priority", std::numeric_limits<int>::min(), std::numeric_limits<int>::max()))
+    request.priority = static_cast<int>(*v);
+  request.stream = parameters.boolean("stream", false);
+  if (const Json* options = parameters.object("stream_options")) {
+    Parameters inner(*options, "stream_options.");
+    request.includeUsage = inner.boolean("include_usage", false);
+    request.continuousUsage = inner.boolean("continuous_usage_stats", false);
+    if (inner.error()) parameters.take(*inner.error());
+    if (!request.stream) parameters.refuse("stream_options", "stream_options: expected with \"stream\": true only.");
+  }
+  request.includeStop = parameters.boolean("include_stop_str_in_output", false);
+  request.skipSpecialTokens = parameters.boolean("skip_special_tokens", true);
+  request.returnTokenIds = parameters.boolean("return_token_ids", false);
+  if (auto v = parameters.integer("truncate_prompt_tokens", -1)) {
+    if (*v == 0) parameters.wrong("truncate_prompt_tokens", std::string("0"), "-1 or an integer of at least 1");
+    request.truncatePromptTokens = *v;
+  }
+  if (request.stream && request.sampling.promptLogprobs)
+    parameters.refuse("prompt_logprobs", "prompt_logprobs: expected without \"stream\": true only.");
+}
+
+void readMaxTokens(Parameters& parameters, OpenAiRequest& request, const char* name, int64_t least) {
+  // Beyond int32 no context is ever that long: refused as a value, not as a sum that overflows.
+  if (auto v = parameters.integer(name, least, std::numeric_limits<int32_t>::max())) {
+    request.maxTokens = *v;
+    request.maxTokensName = name;
+  }
+}
+
+void checkMinTokens(Parameters& parameters, const OpenAiRequest& request) {
+  if (request.maxTokens && request.sampling.minTokens > *request.maxTokens)
+    parameters.wrong("min_tokens", std::to_string(request.sampling.minTokens),
+                     fmt::format("at most {}, which is {}", request.maxTokensName, *request.maxTokens));
+}
+
+// Known ways to constrain the answer, refused by their whole name until they are honoured.
+void refuseConstraints(Parameters& parameters) {
+  if (const Json* format = parameters.object("response_format")) {
+    const auto type = format->find("type");
+    const std::string name = type != format->end() && type->is_string() ? type->get<std::string>() : std::string();
+    if (name != "text" && name != "json_object" && name != "json_schema")
+      parameters.wrong("response_format.type", type == format->end() ? Json() : *type, "text");
+    const auto schema = format->find("json_schema");
+    if (name == "json_schema" && (schema == format->end() || !schema->is_object()))
+      parameters.wrong("response_format.json_schema", schema == format->end() ? Json() : *schema, "an object");
+    if (name == "json_object" || name == "json_schema")
+      parameters.refuse("response_format",
+                        fmt::format("response_format: type {} is not supported by this server yet; text is.", name));
+  }
+  for (const char* name : {"structured_outputs", "guided_json", "guided_regex", "guided_choice", "guided_grammar"}) {
+    const Json* value = parameters.find(name);
+    if (!value) continue;
+    if (!value->is_object() || std::string_view(name) != "structured_outputs")
+      parameters.unsupported(name);
+    else if (value->empty())
+      parameters.wrong(name, *value, "one of json, regex, choice and grammar");
+    else
+      parameters.unsupported(fmt::format("{}.{}", name, value->begin().key()));
+  }
+}
+
+// ---- completions
+
+void readPrompts(Parameters& parameters, OpenAiRequest& request, const RequestBounds& bounds) {
+  const char* expected = "a string, a list of strings, a list of token ids or a list of lists of token ids, none of them empty";
+  const Json* prompt = parameters.find("prompt");
+  if (!prompt) return parameters.refuse("prompt", fmt::format("prompt: is missing, expected {}.", expected));
+  if (prompt->is_string()) return void(request.prompts.emplace_back(prompt->get<std::string>()));
+  if (!prompt->is_array() || prompt->empty()) return parameters.wrong("prompt", *prompt, expected);
+  if (prompt->front().is_number()) {
+    if (auto ids = tokenIds(parameters, "prompt", *prompt, bounds.vocabSize)) request.prompts.emplace_back(std::move(*ids));
+    return;
+  }
+  if (prompt->size() > kMaxPrompts)
+    return parameters.wrong("prompt", fmt::format("{} prompts", prompt->size()), fmt::format("at most {}", kMaxPrompts));
+  for (const Json& item : *prompt) {
+    if (item.is_string()) {
+      request.prompts.emplace_back(item.get<std::string>());
+    } else if (item.is_array() && !item.empty()) {
+      auto ids = tokenIds(parameters, "prompt", item, bounds.vocabSize);
+      if (!ids) return;
+      request.prompts.emplace_back(std::move(*ids));
+    } else {
+      return parameters.wrong("prompt", item, expected);
+    }
+  }
+}
+
+// ---- chats
+
+bool isRole(std::string_view role) {
+  constexpr std::array<std::string_view, 6> kRoles{"system", "developer", "user", "assistant", "tool", "function"};
+  return std::find(kRoles.begin(), kRoles.end(), role) != kRoles.end();
+}
+
+// Content as templates expect it: a string. Text parts are joined, as vLLM does for templates that take strings.
+std::optional<Json> readContent(Parameters& parameters, const Json& content, const std::string& where) {
+  if (content.is_string()) return content;
+  if (!content.is_array()) {
+    parameters.wrong(where, content, "a string or a list of text parts");
+    return std::nullopt;
+  }
+  std::string text;
+  for (const Json& part : content) {
+    const auto type = part.is_object() ? part.find("type") : part.end();
+    if (part.is_string()) {
+      text += (text.empty() ? "" : "\n") + part.get<std::string>();
+      continue;
+    }
+    if (!part.is_object() || type == part.end() || !type->is_string()) {
+      parameters.wrong(where, part, "parts of type text");
+      return std::nullopt;
+    }
+    const auto field = part.find("text");
+    const std::string kind = type->get<std::string>();
+    if (kind != "text" && kind != "input_text" && kind != "output_text") {
+      parameters.refuse(where,
+                        fmt::format("{}: parts of type {} are not supported; this server takes text.", where, jsonString(kind)));
+      return std::nullopt;
+    }
+    if (field == part.end() || !field->is_string()) {
+      parameters.wrong(where + ".text", field == part.end() ? Json() : *field, "a string");
+      return std::nullopt;
+    }
+    if (!text.empty()) text += '\n';
+    text += field->get<std::string>();
+  }
+  return Json(text);
+}
+
+void readMessages(Parameters& parameters, Json& conversation) {
+  const Json* messages = parameters.find("messages");
+  if (!messages) return parameters.refuse("messages", "messages: is missing, expected a list of messages.");
+  if (!messages->is_array() || messages->empty())
+    return parameters.wrong("messages", *messages, "a list of at least one message");
+  Json checked = Json::array();
+  for (size_t i = 0; i < messages->size(); ++i) {
+    const Json& message = (*messages)[i];
+    const std::string where = fmt::format("messages[{}]", i);
+    if (!message.is_object()) return parameters.wrong(where, message, "an object with role and content");
+    const auto role = message.find("role");
+    if (role == message.end() || !role->is_string() || !isRole(role->get<std::string>()))
+      return parameters.wrong(where + ".role", role == message.end() ? Json() : *role,
+                              "system, developer, user, assistant or tool");
+    Json copy = message;
+    const auto content = message.find("content");
+    const bool absent = content == message.end() || content->is_null();
+    const auto calls = message.find("tool_calls");
+    const bool hasCalls = calls != message.end() && !calls->is_null();
+    if (hasCalls && !calls->is_array()) return parameters.wrong(where + ".tool_calls", *calls, "a list of calls");
+    if (absent && !(role->get<std::string>() == "assistant" &&
+                    (hasCalls || message.contains("reasoning_content") || message.contains("refusal"))))
+      return parameters.wrong(where + ".content", Json(), "a string or a list of text parts");
+    if (!absent) {
+      auto text = readContent(parameters, *content, where + ".content");
+      if (!text) return;
+      copy["content"] = std::move(*text);
+    }
+    checked.push_back(std::move(copy));
+  }
+  conversation["messages"] = std::move(checked);
+}
+
+void readTools(Parameters& parameters, Json& conversation) {
+  const Json* tools = parameters.find("tools");
+  if (!tools) return;
+  if (!tools->is_array()) return parameters.wrong("tools", *tools, "a list of tools");
+  for (size_t i = 0; i < tools->size(); ++i) {
+    const Json& tool = (*tools)[i];
+    const std::string where = fmt::format("tools[{}]", i);
+    if (!tool.is_object()) return parameters.wrong(where, tool, "an object of type function");
+    const auto type = tool.find("type");
+    if (type == tool.end() || *type != "function")
+      return parameters.wrong(where + ".type", type == tool.end() ? Json() : *type, "function");
+    const auto function = tool.find("function");
+    if (function == tool.end() || !function->is_object() || !function->contains("name") || !(*function)["name"].is_string())
+      return parameters.wrong(where + ".function", function == tool.end() ? Json() : *function, "an object with a name");
+  }
+  if (!tools->empty()) conversation["tools"] = *tools;
+}
+
+// Calls are not parsed yet: anything but "none" is refused by name.
+void readToolChoice(Parameters& parameters, const Json& conversation) {
+  const Json* choice = parameters.find("tool_choice");
+  const bool hasTools = conversation.contains("tools");
+  if (choice) {
+    const bool named = choice->is_object();
+    const bool word = choice->is_string() && (*choice == "none" || *choice == "auto" || *choice == "required");
+    if (!named && !word) return parameters.wrong("tool_choice", *choice, "none, auto, required or a named function");
+    if (word && (*choice == "none" || (*choice == "auto" && !hasTools))) return;
+    if (!hasTools) return parameters.refuse("tool_choice", fmt::format("tool_choice: found {} without tools.", shown(*choice)));
+    return parameters.refuse("tool_choice",
+                             fmt::format("tool_choice: {} is not supported by this server yet; none is.", shown(*choice)));
+  }
+  if (hasTools)
+    parameters.refuse("tools", "tools: tool_choice auto, the default with tools, is not supported by this server yet; none is.");
+}
+
+void readTemplateOptions(Parameters& parameters, Json& conversation) {
+  conversation["add_generation_prompt"] = parameters.boolean("add_generation_prompt", true);
+  if (const Json* kwargs = parameters.object("chat_template_kwargs")) conversation["chat_template_kwargs"] = *kwargs;
+  if (const Json* documents = parameters.find("documents")) {
+    if (!documents->is_array()) parameters.wrong("documents", *documents, "a list of documents");
+    conversation["documents"] = *documents;
+  }
+  if (parameters.boolean("continue_final_message", false)) parameters.unsupported("continue_final_message");
+  if (parameters.find("chat_template")) parameters.unsupported("chat_template");
+}
+
+template <class T>
+ApiResult<T> resultOf(Parameters& parameters, T&& value) {
+  if (parameters.error()) return tl::unexpected(*parameters.error());
+  return std::move(value);
+}
+
+}  // namespace
+
+ApiResult<OpenAiRequest> readCompletionRequest(const Json& body, const RequestBounds& bounds) {
+  Parameters parameters(body);
+  OpenAiRequest request;
+  readPrompts(parameters, request, bounds);
+  readCommon(parameters, request, bounds);
+  request.echo = parameters.boolean("echo", false);
+  // With echo alone nothing needs to be generated: the prompt is scored.
+  readMaxTokens(parameters, request, "max_tokens", request.echo && !request.stream ? 0 : 1);
+  checkMinTokens(parameters, request);
+  if (auto v = parameters.integer("logprobs", 0, kMaxLogprobs)) request.logprobs = static_cast<int>(*v);
+  if (const auto bestOf = parameters.integer("best_of", 1, kMaxChoices)) {
+    request.bestOf = static_cast<int>(*bestOf);
+    if (request.bestOf < request.n)
+      parameters.wrong("best_of", std::to_string(request.bestOf), fmt::format("at least n, which is {}", request.n));
+    else if (request.bestOf > request.n && request.stream)
+      parameters.refuse("best_of", "best_of: more than n cannot be streamed.");
+  }
+  if (request.prompts.size() * static_cast<size_t>(request.bestOf) > kMaxSequences)
+    parameters.refuse("n", fmt::format("n: {} prompts with {} choices each; at most {} together.", request.prompts.size(),
+                                       request.bestOf, kMaxSequences));
+  request.addSpecialTokens = parameters.boolean("add_special_tokens", true);
+  if (const Json* suffix = parameters.find("suffix"); suffix && !(suffix->is_string() && suffix->get<std::string>().empty()))
+    parameters.unsupported("suffix");
+  for (const char* name : {"use_beam_search", "prompt_embeds", "logits_processors"})
+    if (const Json* value = parameters.find(name); value && *value != false) parameters.unsupported(name);
+  refuseConstraints(parameters);
+  request.sampling.logprobs = request.logprobs;
+  if (request.bestOf > request.n && !request.sampling.logprobs) request.sampling.logprobs = 0;
+  if (request.echo && request.logprobs)
+    request.sampling.promptLogprobs = std::max(request.sampling.promptLogprobs.value_or(0), *request.logprobs);
+  if (request.stream && request.echo && request.logprobs)
+    parameters.refuse("logprobs", "logprobs: together with echo it cannot be streamed.");
+  return resultOf(parameters, std::move(request));
+}
+
+ApiResult<OpenAiRequest> readChatRequest(const Json& body, const RequestBounds& bounds) {
+  Parameters parameters(body);
+  OpenAiRequest request;
+  request.chat = true;
+  readMessages(parameters, request.conversation);
+  readCommon(parameters, request, bounds);
+  readMaxTokens(parameters, request, "max_tokens", 1);
+  readMaxTokens(parameters, request, "max_completion_tokens", 1);
+  checkMinTokens(parameters, request);
+  const bool wantsLogprobs = parameters.boolean("logprobs", false);
+  const auto top = parameters.integer("top_logprobs", 0, kMaxLogprobs);
+  if (top && *top > 0 && !wantsLogprobs)
+    parameters.refuse("top_logprobs", "top_logprobs: expected with \"logprobs\": true only.");
+  if (wantsLogprobs) request.logprobs = static_cast<int>(top.value_or(0));
+  request.sampling.logprobs = request.logprobs;
+  // A template spells the special tokens itself.
+  request.addSpecialTokens = parameters.boolean("add_special_tokens", false);
+  readTemplateOptions(parameters, request.conversation);
+  readTools(parameters, request.conversation);
+  readToolChoice(parameters, request.conversation);
+  for (const char* name :
+       {"functions", "function_call", "audio", "modalities", "prediction", "web_search_options", "use_beam_search", "echo"})
+    if (const Json* value = parameters.find(name);
+        value && *value != false && *value != Json::array({"text"}) && *value != "none")
+      parameters.unsupported(name);
+  refuseConstraints(parameters);
+  return resultOf(parameters, std::move(request));
+}
+
+ApiResult<TokenizeRequest> readTokenizeRequest(const Json& body, const RequestBounds& bounds) {
+  Parameters parameters(body);
+  TokenizeRequest request;
+  readModel(parameters, bounds);
+  const Json* prompt = parameters.find("prompt");
+  if (prompt && !prompt->is_string())
+    parameters.wrong("prompt", *prompt, "a string");
+  else if (prompt)
+    request.prompt = prompt->get<std::string>();
+  else if (!parameters.find("messages"))
+    parameters.refuse("prompt", "prompt: is missing, expected a string, or messages.");
+  else {
+    readMessages(parameters, request.conversation);
+    readTools(parameters, request.conversation);
+    readTemplateOptions(parameters, request.conversation);
+  }
+  request.addSpecialTokens = parameters.boolean("add_special_tokens", prompt != nullptr);
+  request.returnTokenStrings = parameters.boolean("return_token_strs", false);
+  return resultOf(parameters, std::move(request));
+}
+
+ApiResult<TokenIds> readDetokenizeRequest(const Json& body, const RequestBounds& bounds) {
+  Parameters parameters(body);
+  readModel(parameters, bounds);
+  TokenIds ids;
+  const Json* tokens = parameters.find("tokens");
+  if (!tokens || !tokens->is_array())
+    parameters.wrong("tokens", tokens ? *tokens : Json(), "a list of token ids");
+  else if (auto found = tokenIds(parameters, "tokens", *tokens, bounds.vocabSize))
+    ids = std::move(*found);
+  return resultOf(parameters, std::move(ids));
+}
+
+ApiResult<int64_t> fitToContext(const OpenAiRequest& request, TokenIds& prompt, const RequestBounds& bounds) {
+  const char* name = request.chat ? "messages" : "prompt";
+  auto refuse = [](const std::string& param, std::string message) {
+    return tl::unexpected(ApiError{400, std::move(message), param, "invalid_request_error", "context_length_exceeded"});
+  };
+  if (request.truncatePromptTokens) {
+    const int64_t keep = *request.truncatePromptTokens < 0
+                             ? bounds.maxModelLen - std::max<int64_t>(request.maxTokens.value_or(1), 1)
+                             : *request.truncatePromptTokens;
+    if (const auto length = static_cast<int64_t>(prompt.size()); keep > 0 && length > keep)
+      prompt.erase(prompt.begin(), prompt.end() - keep);
+  }
+  const auto length = static_cast<int64_t>(prompt.size());
+  if (length == 0) return refuse(name, fmt::format("{}: has no tokens; expected at least one.", name));
+  if (length >= bounds.maxModelLen)
+    return refuse(name, fmt::format("{}: has {} tokens; the context length is {} tokens, prompt and answer together.", name,
+                                    length, bounds.maxModelLen));
+  const int64_t room = bounds.maxModelLen - length;
+  if (!request.maxTokens) return request.chat ? room : std::min<int64_t>(16, room);
+  if (*request.maxTokens > room)
+    return refuse(
+        request.maxTokensName,
+        fmt::format("{}: {} tokens after a prompt of {} tokens are {}; the context length is {} tokens.", request.maxTokensName,
+                    *request.maxTokens, length, *request.maxTokens + length, bounds.maxModelLen));
+  return std::max<int64_t>(*request.maxTokens, 1);
+}
+
+}  // namespace headroom::engine

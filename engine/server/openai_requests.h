@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bodies of the OpenAI routes as typed requests. Every wrong value of a known parameter is refused by name; what is known and not
+// honoured too. Unknown keys are ignored. Names and defaults: OpenAI's API reference and vLLM's extensions of it.
+#pragma once
+
+#include "engine/sample/sampling_params.h"
+#include "engine/server/api_error.h"
+
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace headroom::engine {
+
+using TokenIds = std::vector<int32_t>;
+using PromptInput = std::variant<std::string, TokenIds>;
+
+// What a request must stay inside.
+struct RequestBounds {
+  std::string modelName;
+  int64_t maxModelLen = 0, vocabSize = 0;
+};
+
+// A completion or a chat completion.
+struct OpenAiRequest {
+  bool chat = false;
+  std::vector<PromptInput> prompts;     // completions
+  nlohmann::ordered_json conversation;  // chat: what ChatTemplate::render takes
+  SamplingParams sampling;              // maxTokens is set by fitToContext()
+  std::optional<int64_t> maxTokens;     // as asked
+  std::string maxTokensName = "max_tokens";
+  int n = 1, bestOf = 1;
+  int priority = 0;
+  bool stream = false, includeUsage = false, continuousUsage = false;
+  bool echo = false;
+  std::vector<std::string> stop;
+  bool includeStop = false, skipSpecialTokens = true, addSpecialTokens = true, returnTokenIds = false;
+  std::optional<int> logprobs;                  // alternatives to show of each token; 0: its own logprob only
+  std::optional<int64_t> truncatePromptTokens;  // keep the last so many; -1: what the context holds
+};
+
+struct TokenizeRequest {
+  std::optional<std::string> prompt;
+  nlohmann::ordered_json conversation;  // without prompt
+  bool addSpecialTokens = true, returnTokenStrings = false;
+};
+
+ApiResult<OpenAiRequest> readCompletionRequest(const nlohmann::ordered_json& body, const RequestBounds& bounds);
+ApiResult<OpenAiRequest> readChatRequest(const nlohmann::ordered_json& body, const RequestBounds& bounds);
+ApiResult<TokenizeRequest> readTokenizeRequest(const nlohmann::ordered_json& body, const RequestBounds& bounds);
+ApiResult<TokenIds> readDetokenizeRequest(const nlohmann::ordered_json& body, const RequestBounds& bounds);
+
+// The prompt cut as asked, refused when it does not fit, and the tokens that may be generated after it: what was asked for
+// (refused when it does not fit, with the arithmetic), else 16 for completions and all that is left for chats.
+ApiResult<int64_t> fitToContext(const OpenAiRequest& request, TokenIds& prompt, const RequestBounds& bounds);
+
+}  // namespace headroom::engine

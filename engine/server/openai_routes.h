@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// The routes: OpenAI's, vLLM's tokenize and detokenize, health, metrics and the engine's own. JSON, templates and tokenization
+// run on a small pool of workers, so that a long prompt holds up no stream; only tokens go on to the engine.
+#pragma once
+
+#include "engine/server/generation_service.h"
+#include "engine/server/http_server.h"
+#include "engine/server/openai_requests.h"
+#include "engine/server/sse.h"
+#include "engine/text/chat_template.h"
+#include "engine/text/tokenizer.h"
+
+#include <memory>
+#include <string>
+
+namespace headroom::engine {
+
+struct RouteOptions {
+  std::string modelName, apiKey;
+  std::string noTokenizerReason, noTemplateReason;  // why the routes that need them cannot answer
+  int workers = 2;
+};
+
+class OpenAiRoutes {
+ public:
+  // Tokenizer and template may be null. All must outlive the routes.
+  OpenAiRoutes(GenerationService& service, const Tokenizer* tokenizer, const ChatTemplate* chatTemplate,
+               std::shared_ptr<EventHub> events, RouteOptions options);
+  ~OpenAiRoutes();
+  // On the exchange's strand; never blocks.
+  void handle(const std::shared_ptr<HttpExchange>& exchange);
+  void stop();  // waits for the workers
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> m_impl;
+};
+
+}  // namespace headroom::engine

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/server/server.h"
+
+#include "engine/server/openai_routes.h"
+#include "engine/server/sse.h"
+
+#include <atomic>
+
+namespace headroom::engine {
+
+struct Server::Impl {
+  ServerOptions options;
+  std::unique_ptr<HttpServer> http;
+  std::shared_ptr<EventHub> events;
+  std::unique_ptr<OpenAiRoutes> routes;
+  std::atomic<bool> serving{false};
+};
+
+Server::Server(std::unique_ptr<Impl> impl) : m_impl(std::move(impl)) {}
+Server::~Server() { stop(0); }
+
+Result<std::unique_ptr<Server>> Server::bind(ServerOptions options) {
+  auto http = HttpServer::bind(options.host, options.port, options.limits);
+  if (!http) return tl::unexpected(http.error());
+  auto impl = std::make_unique<Impl>();
+  impl->options = std::move(options);
+  impl->http = std::move(*http);
+  return std::unique_ptr<Server>(new Server(std::move(impl)));
+}
+
+void Server::serve(GenerationService& service, const Tokenizer* tokenizer, std::string noTokenizerReason,
+                   const ChatTemplate* chatTemplate, std::string noTemplateReason) {
+  Impl& impl = *m_impl;
+  impl.events = std::make_shared<EventHub>(service, *impl.http);
+  RouteOptions routes;
+  routes.modelName = impl.options.servedModelName;
+  routes.apiKey = impl.options.apiKey;
+  routes.noTokenizerReason = std::move(noTokenizerReason);
+  routes.noTemplateReason = std::move(noTemplateReason);
+  impl.routes = std::make_unique<OpenAiRoutes>(service, tokenizer, chatTemplate, impl.events, std::move(routes));
+  impl.http->serve([&routes = *impl.routes](const std::shared_ptr<HttpExchange>& exchange) { routes.handle(exchange); },
+                   impl.options.threads);
+  impl.serving = true;
+}
+
+std::string Server::url() const { return m_impl->http->url(); }
+int Server::port() const { return m_impl->http->port(); }
+size_t Server::openConnections() const { return m_impl->http->openConnections(); }
+
+void Server::notifyStateChanged() {
+  if (m_impl->serving) m_impl->events->stateChanged();
+}
+
+void Server::stop(double seconds) {
+  if (m_impl->events) m_impl->events->stop();
+  m_impl->http->stop(seconds);
+  if (m_impl->routes) m_impl->routes->stop();
+}
+
+}  // namespace headroom::engine

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Server-sent events: the framing, and the hub behind /engine/events.
+#pragma once
+
+#include "engine/server/generation_service.h"
+#include "engine/server/http_server.h"
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace headroom::engine {
+
+// "data: …\n\n", or "event: name\ndata: …\n\n". `json` holds no line break (compact JSON never does).
+std::string sseEvent(std::string_view json, std::string_view name = {});
+
+// Sends each subscriber the state at once and on each change, and a metrics sample twice a second while there is any.
+// Thread-safe.
+class EventHub : public std::enable_shared_from_this<EventHub> {
+ public:
+  EventHub(GenerationService& service, HttpServer& http) : m_service(service), m_http(http) {}
+  void subscribe(const std::shared_ptr<HttpExchange>& exchange);  // on its strand
+  void stateChanged();                                            // many calls at once become one event
+  void stop();                                                    // ends all streams
+
+ private:
+  void broadcast(std::string event, bool mayBeDropped);
+  void tick();
+
+  GenerationService& m_service;
+  HttpServer& m_http;
+  std::mutex m_mutex;
+  std::vector<std::shared_ptr<HttpExchange>> m_subscribers;
+  std::atomic<bool> m_changePending{false};
+  bool m_ticking = false, m_stopped = false;
+};
+
+}  // namespace headroom::engine
