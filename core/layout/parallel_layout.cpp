@@ -240,6 +240,11 @@ Result<ParallelLayout> makeHeadroomLayout(const ModelSource& model, int tp, int 
   return layout;
 }
 
+Status checkHeadSplit(const ModelSource& model, int tp) {
+  if (Result<HeadSplit> heads = splitHeads(model.config, model.inventory, tp); !heads) return tl::unexpected(heads.error());
+  return {};
+}
+
 Status checkLayout(const ParallelLayout& layout, const ModelSource& model) {
   const ModelConfig& config = model.config;
   if (layout.ranks.size() != static_cast<size_t>(layout.worldSize())) {

@@ -12,12 +12,12 @@
 namespace headroom {
 
 struct RankSlice {
-  int rank = 0;     // replica * pp * tp + stage * tp + tpRank
+  int rank = 0;  // replica * pp * tp + stage * tp + tpRank
   int replica = 0, stage = 0, tpRank = 0;
-  int gpu = 0;      // index into Machine::gpus
+  int gpu = 0;  // index into Machine::gpus
   Range layers;
-  // Ranges in ModelConfig's own units (qHeads, kvHeads, intermediateSize, experts, vocabSize). kvHeads covers exactly the heads that
-  // the qHeads range reads, so neighbours may hold a KV head twice.
+  // Ranges in ModelConfig's own units (qHeads, kvHeads, intermediateSize, experts, vocabSize). kvHeads covers exactly the heads
+  // that the qHeads range reads, so neighbours may hold a KV head twice.
   Range qHeads, kvHeads, mlpColumns, experts, vocabulary;
   bool embeds = false;    // first stage: holds the token embedding
   bool projects = false;  // last stage: holds the final norm and the LM head
@@ -40,16 +40,21 @@ std::vector<Range> splitRange(int64_t units, int parts, int64_t granule = 1);
 // The columns granule at which a rank may cut MLP columns and heads without splitting a quantization block.
 int64_t columnGranule(const TensorInventory& inventory);
 
-// Headroom's own layout: any tp up to the query heads, any pp up to the layers. Even where everything divides (heads, KV heads, columns),
-// else uneven: KV-head groups are kept whole while tp <= kvHeads, query heads are cut otherwise. Stages are balanced by bytes.
-// `gpus` names the GPU of each rank (empty: 0, 1, 2, …). Errors tell which number does not allow it ("10 ranks for 9 query heads").
+// Headroom's own layout: any tp up to the query heads, any pp up to the layers. Even where everything divides (heads, KV heads,
+// columns), else uneven: KV-head groups are kept whole while tp <= kvHeads, query heads are cut otherwise. Stages are balanced by
+// bytes. `gpus` names the GPU of each rank (empty: 0, 1, 2, …). Errors tell which number does not allow it ("10 ranks for 9 query
+// heads").
 Result<ParallelLayout> makeHeadroomLayout(const ModelSource& model, int tp, int pp, int dp, const std::vector<int>& gpus = {});
 
-// Ranges of one stage's layers, balanced by bytes: `layerBytes` of each layer, plus what the first and the last stage hold besides.
-// Minimizes the fullest stage, then evens out the others. Every stage gets at least one layer; stages <= layers.
+// Ranges of one stage's layers, balanced by bytes: `layerBytes` of each layer, plus what the first and the last stage hold
+// besides. Minimizes the fullest stage, then evens out the others. Every stage gets at least one layer; stages <= layers.
 std::vector<Range> balanceStages(const std::vector<int64_t>& layerBytes, int64_t firstExtra, int64_t lastExtra, int stages);
 
-// Whether the layout fits the model: layers, heads, columns and vocabulary are covered exactly once, KV heads as the query heads read them.
+// Whether the query heads can be dealt to `tp` ranks; the error of makeHeadroomLayout otherwise.
+Status checkHeadSplit(const ModelSource& model, int tp);
+
+// Whether the layout fits the model: layers, heads, columns and vocabulary are covered exactly once, KV heads as the query heads
+// read them.
 Status checkLayout(const ParallelLayout& layout, const ModelSource& model);
 
 nlohmann::json layoutToJson(const ParallelLayout& layout);
@@ -60,13 +65,15 @@ Result<ParallelLayout> layoutFromJson(const nlohmann::json& json, const std::str
 Range qHeadsOfLayer(const ModelConfig& config, const RankSlice& rank, const LayerSpec& layer);
 Range kvHeadsOfLayer(const ModelConfig& config, const RankSlice& rank, const LayerSpec& layer);
 
-// The piece of a tensor that a rank holds: ranges along `dim`, in logical elements, to be laid one behind the other. Whole: dim -1.
+// The piece of a tensor that a rank holds: ranges along `dim`, in logical elements, to be laid one behind the other. Whole: dim
+// -1.
 struct TensorSlice {
   int dim = -1;
   std::vector<Range> ranges;
 };
-// Empty: the rank does not hold the tensor, or nothing of it (an empty range of columns). With tieWordEmbeddings the last stage holds
-// the token embedding too, as its LM head; an inventory with a loaded LmHead must therefore say tieWordEmbeddings = false. The only place that decides; planner and loader both call it.
+// Empty: the rank does not hold the tensor, or nothing of it (an empty range of columns). With tieWordEmbeddings the last stage
+// holds the token embedding too, as its LM head; an inventory with a loaded LmHead must therefore say tieWordEmbeddings = false.
+// The only place that decides; planner and loader both call it.
 std::optional<TensorSlice> sliceOf(const TensorEntry& tensor, const ModelConfig& config, const RankSlice& rank, int tp);
 
 }  // namespace headroom

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which part of a tensor a rank holds. Loader and planner both ask here, so that planned and allocated bytes cannot differ.
-#include "core/layout/parallel_layout.h"
+#include "core/layout/split_units.h"
 
 #include <algorithm>
 
@@ -52,18 +52,15 @@ Range vocabularyOf(const RankSlice& rank, const ModelConfig& config, int64_t row
   return {boundary(rank.vocabulary.begin), boundary(rank.vocabulary.end)};
 }
 
-Range unitsOf(const SplitSegment& segment, const TensorEntry& tensor, const ModelConfig& config, const RankSlice& rank, int tp) {
-  const int64_t units = segment.elements / std::max<int64_t>(1, segment.elementsPerUnit);
-  int64_t layerQ = config.qHeads, layerKv = config.kvHeads;
-  if (tensor.layer >= 0 && tensor.layer < config.layerCount()) {
-    layerQ = config.layers[tensor.layer].qHeads;
-    layerKv = config.layers[tensor.layer].kvHeads;
-  }
-  switch (segment.unit) {
+}  // namespace
+
+Range heldUnits(SplitUnit unit, int64_t units, int64_t layerQHeads, int64_t layerKvHeads, const ModelConfig& config,
+                const RankSlice& rank, int tp) {
+  switch (unit) {
     case SplitUnit::QHeads:
-      return queryHeadsOf(rank, config, units, layerKv > 0 ? units / layerKv : 1);
+      return queryHeadsOf(rank, config, units, layerKvHeads > 0 ? units / layerKvHeads : 1);
     case SplitUnit::KvHeads:
-      return kvHeadsOf(rank, config, layerQ, units);
+      return kvHeadsOf(rank, config, layerQHeads, units);
     case SplitUnit::MlpColumns:
     case SplitUnit::ExpertColumns:
     case SplitUnit::SharedColumns:
@@ -78,24 +75,24 @@ Range unitsOf(const SplitSegment& segment, const TensorEntry& tensor, const Mode
   return {0, units};
 }
 
-bool stageHolds(const TensorEntry& tensor, const ModelConfig& config, const RankSlice& rank) {
-  if (tensor.layer >= 0) return rank.layers.contains(tensor.layer);
+bool stageHolds(const TensorEntry& tensor, const ModelConfig& config, bool embeds, bool projects, Range layers) {
+  if (tensor.layer >= 0) return layers.contains(tensor.layer);
   switch (tensor.role) {
     case TensorRole::TokenEmbedding:
-      return rank.embeds || (rank.projects && config.tieWordEmbeddings);
+      return embeds || (projects && config.tieWordEmbeddings);
     case TensorRole::FinalNorm:
     case TensorRole::FinalNormBias:
     case TensorRole::LmHead:
     case TensorRole::LmHeadBias:
-      return rank.projects;
+      return projects;
     case TensorRole::RopeFrequencies:
       return true;
     default:
-      return rank.embeds;  // towers and projectors stand before the first layer
+      return embeds;  // towers and projectors stand before the first layer
   }
 }
 
-}  // namespace
+bool onlyFirstTpRank(TensorRole role) { return role == TensorRole::OBias || role == TensorRole::DownBias; }
 
 Range qHeadsOfLayer(const ModelConfig& config, const RankSlice& rank, const LayerSpec& layer) {
   return queryHeadsOf(rank, config, layer.qHeads, layer.kvHeads > 0 ? layer.qHeads / layer.kvHeads : 1);
@@ -106,16 +103,22 @@ Range kvHeadsOfLayer(const ModelConfig& config, const RankSlice& rank, const Lay
 }
 
 std::optional<TensorSlice> sliceOf(const TensorEntry& tensor, const ModelConfig& config, const RankSlice& rank, int tp) {
-  if (!tensor.loaded || !stageHolds(tensor, config, rank)) return std::nullopt;
+  if (!tensor.loaded || !stageHolds(tensor, config, rank.embeds, rank.projects, rank.layers)) return std::nullopt;
   // The bias of a row-parallel product is added once, after the sum over ranks.
-  if ((tensor.role == TensorRole::OBias || tensor.role == TensorRole::DownBias) && rank.tpRank != 0) return std::nullopt;
+  if (onlyFirstTpRank(tensor.role) && rank.tpRank != 0) return std::nullopt;
   if (tensor.expert >= 0 && !rank.experts.empty() && !rank.experts.contains(tensor.expert)) return std::nullopt;
   if (tensor.splitDim < 0 || tensor.segments.empty()) return TensorSlice{};
 
+  int64_t layerQ = config.qHeads, layerKv = config.kvHeads;
+  if (tensor.layer >= 0 && tensor.layer < config.layerCount()) {
+    layerQ = config.layers[tensor.layer].qHeads;
+    layerKv = config.layers[tensor.layer].kvHeads;
+  }
   TensorSlice slice{tensor.splitDim, {}};
   int64_t offset = 0, held = 0;
   for (const SplitSegment& segment : tensor.segments) {
-    const Range units = unitsOf(segment, tensor, config, rank, tp);
+    const int64_t count = segment.elements / std::max<int64_t>(1, segment.elementsPerUnit);
+    const Range units = heldUnits(segment.unit, count, layerQ, layerKv, config, rank, tp);
     const Range elements{offset + units.begin * segment.elementsPerUnit, offset + units.end * segment.elementsPerUnit};
     offset += segment.elements;
     if (elements.empty()) continue;

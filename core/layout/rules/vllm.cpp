@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: Apache-2.0
+// vLLM's checks in its own order: configuration (before any worker starts), then model construction (in the workers: embedding,
+// attention, MLP of the first layer). Words as vLLM prints them; version ranges where it changed.
+#include "core/layout/rules/engine_rules.h"
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+
+namespace headroom {
+namespace {
+
+constexpr EngineVersion kNewest{0, 32, 0};
+constexpr int64_t kVocabularyPadding = 64;  // of the embedding, not multiplied by TP
+
+// Architectures that were removed, with the last version that had them.
+struct RemovedArchitecture {
+  std::string_view architecture;
+  EngineVersion last;
+};
+constexpr std::array<RemovedArchitecture, 6> kRemoved{{{"QWenLMHeadModel", {0, 23, 0}},
+                                                       {"BaichuanForCausalLM", {0, 23, 0}},
+                                                       {"BaiChuanForCausalLM", {0, 23, 0}},
+                                                       {"Phi3SmallForCausalLM", {0, 9, 2}},
+                                                       {"RWForCausalLM", {0, 28, 0}},
+                                                       {"MPTForCausalLM", {0, 28, 0}}}};
+
+// Classes without pipeline parallelism.
+constexpr std::array<std::string_view, 12> kNoPipeline{"Gemma3nForConditionalGeneration",
+                                                       "WhisperForConditionalGeneration",
+                                                       "Zamba2ForCausalLM",
+                                                       "Mamba2ForCausalLM",
+                                                       "AriaForConditionalGeneration",
+                                                       "Idefics3ForConditionalGeneration",
+                                                       "SmolVLMForConditionalGeneration",
+                                                       "Phi4MMForCausalLM",
+                                                       "PaddleOCRVLForConditionalGeneration",
+                                                       "MllamaForConditionalGeneration",
+                                                       "MolmoForCausalLM",
+                                                       "BertModel"};
+
+// First layer of a kind, as the workers build it.
+const LayerSpec* firstAttention(const ModelConfig& config) {
+  for (const LayerSpec& layer : config.layers) {
+    if (layer.qHeads > 0 && layer.attention != AttentionKind::None) return &layer;
+  }
+  return nullptr;
+}
+
+std::optional<RuleFinding> checkQuantizationMethod(const RuleContext& context) {
+  const std::string& method = context.quantization;
+  if (context.version >= EngineVersion{0, 32, 0} && (method == "bitsandbytes" || method == "gguf")) {
+    return RuleFinding{
+        "vllm.quantization_method",
+        fmt::format(
+            "Unknown quantization method: {}. vLLM 0.32 removed it; AWQ, GPTQ, FP8, compressed-tensors, MXFP4 and NVFP4 remain",
+            method),
+        method == "gguf" ? "use llama.cpp or Headroom, or an earlier vLLM"
+                         : "vllm@0.31 or earlier, or an AWQ, GPTQ or FP8 checkpoint"};
+  }
+  const auto& quantization = context.model.config.quantization;
+  if (method == "gptq" && quantization && context.version >= EngineVersion{0, 32, 0} &&
+      ((quantization->bits != 4 && quantization->bits != 8) || !quantization->symmetric)) {
+    return RuleFinding{
+        "vllm.gptq_bits",
+        fmt::format("Unsupported quantization config: bits={}, sym={}. vLLM 0.32 takes GPTQ with 4 or 8 symmetric bits",
+                    quantization->bits, quantization->symmetric ? "True" : "False"),
+        "another quantization of the same model"};
+  }
+  return std::nullopt;
+}
+
+std::optional<RuleFinding> checkConfiguration(const RuleContext& context, LayoutSizes sizes) {
+  const ModelConfig& config = context.model.config;
+  for (const RemovedArchitecture& removed : kRemoved) {
+    if (config.architecture == removed.architecture && context.version > removed.last) {
+      return RuleFinding{"vllm.architecture",
+                         fmt::format("Model architecture {} was supported in vLLM until v{}.{}.{}, and is not supported anymore",
+                                     removed.architecture, removed.last.major, removed.last.minor, removed.last.patch),
+                         fmt::format("vllm@{}.{}.{}", removed.last.major, removed.last.minor, removed.last.patch)};
+    }
+  }
+  if (auto finding = checkQuantizationMethod(context)) return finding;
+  if (context.dtype == DType::BF16) {
+    for (const MachineGpu& gpu : context.machine.gpus) {
+      const auto capability = gpu.spec.computeCapability;
+      if (capability && *capability < 8.0) {
+        return RuleFinding{
+            "vllm.bfloat16",
+            fmt::format("Bfloat16 is only supported on GPUs with compute capability of at least 8.0; {} has {:.1f}",
+                        gpu.spec.name, *capability),
+            "--dtype float16"};
+      }
+    }
+  }
+  if (config.qHeads > 0 && config.qHeads % sizes.tp != 0) {
+    return RuleFinding{
+        "vllm.attention_heads",
+        fmt::format(
+            "{} query heads do not divide by {} ({}); vLLM stops before loading: \"Total number of attention heads ({}) must be "
+            "divisible by tensor parallel size ({}).\"",
+            config.qHeads, sizes.tp, divisionText(config.qHeads, sizes.tp), config.qHeads, sizes.tp),
+        ""};
+  }
+  if (sizes.pp > config.layerCount()) {
+    return RuleFinding{"vllm.layers", fmt::format("{} stages for {} layers", sizes.pp, config.layerCount()),
+                       fmt::format("PP={} or fewer", config.layerCount())};
+  }
+  if (sizes.pp > 1 && std::find(kNoPipeline.begin(), kNoPipeline.end(), config.architecture) != kNoPipeline.end()) {
+    return RuleFinding{
+        "vllm.pipeline",
+        fmt::format("NotImplementedError: pipeline parallelism is not supported for this model ({} has no SupportsPP interface)",
+                    config.architecture),
+        "PP=1"};
+  }
+  return std::nullopt;
+}
+
+// Where a row-parallel input of `width` would be cut inside a group or block.
+std::optional<RuleFinding> checkAlignment(const RuleContext& context, LayoutSizes sizes, const std::string& what, int64_t width) {
+  const auto& quantization = context.model.config.quantization;
+  if (!quantization || context.quantization.empty()) return std::nullopt;
+  const int64_t share = width / sizes.tp, group = quantization->groupSize;
+  const std::string& method = context.quantization;
+  if (method == "fp8" && quantization->weightBlock.size() == 2) {
+    const int64_t block = quantization->weightBlock[1];
+    if (share % block != 0) {
+      return RuleFinding{"vllm.fp8_block",
+                         fmt::format("{} {} / {} = {}, and {}; vLLM: \"Weight input_size_per_partition = {} is not divisible by "
+                                     "weight quantization block_k = {}.\"",
+                                     what, width, sizes.tp, share, divisionText(share, block), share, block),
+                         ""};
+    }
+  }
+  if (group > 0 && share % group != 0) {
+    if (method == "awq") {
+      return RuleFinding{"vllm.awq_groups",
+                         fmt::format("{} {} / {} = {} is no multiple of the AWQ group of {} ({}); vLLM: \"The input size is not "
+                                     "aligned with the quantized "
+                                     "weight shape. This can be caused by too large tensor parallel size.\"",
+                                     what, width, sizes.tp, share, group, divisionText(share, group)),
+                         ""};
+    }
+    if (method == "compressed-tensors") {
+      return RuleFinding{"vllm.group_alignment",
+                         fmt::format("{} {} / {} = {} is no multiple of the group of {} ({}); vLLM refuses the partition", what,
+                                     width, sizes.tp, share, group, divisionText(share, group)),
+                         ""};
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<RuleFinding> checkExperts(const RuleContext& context, LayoutSizes sizes, const MoeParameters& moe) {
+  const int shards = sizes.tp * sizes.dp;  // experts are sharded over replicas too
+  if (moe.expertIntermediate % shards != 0) {
+    return RuleFinding{"vllm.expert_width",
+                       fmt::format("{} columns of an expert do not divide by TP x DP = {} ({})", moe.expertIntermediate, shards,
+                                   divisionText(moe.expertIntermediate, shards)),
+                       "--enable-expert-parallel keeps experts whole"};
+  }
+  const auto& quantization = context.model.config.quantization;
+  if (quantization && context.quantization == "fp8" && quantization->weightBlock.size() == 2) {
+    const int64_t share = moe.expertIntermediate / shards, block = quantization->weightBlock[0];
+    bool hopper = !context.machine.gpus.empty();
+    for (const MachineGpu& gpu : context.machine.gpus) hopper = hopper && gpu.spec.computeCapability.value_or(9.0) >= 9.0;
+    const bool accepted = context.version >= EngineVersion{0, 32, 0} && hopper &&
+                          std::gcd(std::gcd(block, share), context.model.config.hiddenSize) >= 32;
+    if (share % block != 0 && !accepted) {
+      return RuleFinding{"vllm.fp8_block",
+                         fmt::format("{} columns of an expert / {} = {}, and {}; vLLM: \"The output_size of gate's and up's "
+                                     "weight = {} is not divisible by weight "
+                                     "quantization block_n = {}.\"",
+                                     moe.expertIntermediate, shards, share, divisionText(share, block), share, block),
+                         "--enable-expert-parallel keeps experts whole"};
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<RuleFinding> checkModel(const RuleContext& context, LayoutSizes sizes) {
+  const ModelConfig& config = context.model.config;
+  const int tp = sizes.tp;
+  const int64_t vocabulary = roundUp(config.vocabSize, kVocabularyPadding);
+  if (vocabulary % tp != 0) {
+    return RuleFinding{
+        "vllm.vocabulary",
+        fmt::format("the vocabulary of {}{} does not divide by {} ({}); the workers stop with: \"{} is not divisible by {}\"",
+                    config.vocabSize, vocabulary == config.vocabSize ? "" : fmt::format(", padded to {},", vocabulary), tp,
+                    divisionText(vocabulary, tp), vocabulary, tp),
+        ""};
+  }
+  if (const LayerSpec* attention = firstAttention(config);
+      attention && attention->attention != AttentionKind::Latent && attention->kvHeads > 0) {
+    const int64_t kv = attention->kvHeads;
+    if (kv >= tp ? kv % tp != 0 : tp % kv != 0) {
+      return RuleFinding{"vllm.kv_heads",
+                         kv >= tp ? fmt::format("{} KV heads do not divide by {} ({}); the workers stop at \"assert "
+                                                "self.total_num_kv_heads % tp_size == 0\", without "
+                                                "a message",
+                                                kv, tp, divisionText(kv, tp))
+                                  : fmt::format("TP={} is no multiple of {} KV heads ({}); the workers stop at \"assert tp_size "
+                                                "% self.total_num_kv_heads == 0\", "
+                                                "without a message",
+                                                tp, kv, divisionText(tp, kv)),
+                         ""};
+    }
+    const int64_t width = attention->qHeads * (attention->vHeadDim > 0 ? attention->vHeadDim : attention->headDim);
+    if (auto finding = checkAlignment(context, sizes, "o_proj input", width)) return finding;
+  }
+  for (const LayerSpec& layer : config.layers) {
+    if (layer.ffn != FfnKind::Dense) continue;
+    if (layer.intermediateSize % tp != 0) {
+      return RuleFinding{
+          "vllm.mlp_columns",
+          fmt::format("{} MLP columns do not divide by {} ({}); the workers stop at an assertion: output size % tp_size == 0",
+                      layer.intermediateSize, tp, divisionText(layer.intermediateSize, tp)),
+          ""};
+    }
+    if (auto finding = checkAlignment(context, sizes, "MLP columns", layer.intermediateSize)) return finding;
+    break;
+  }
+  for (const LayerSpec& layer : config.layers) {
+    if (layer.ffn != FfnKind::MixtureOfExperts) continue;
+    if (layer.moe.sharedIntermediate % tp != 0) {
+      return RuleFinding{"vllm.shared_experts",
+                         fmt::format("{} columns of the shared experts do not divide by {} ({})", layer.moe.sharedIntermediate,
+                                     tp, divisionText(layer.moe.sharedIntermediate, tp)),
+                         ""};
+    }
+    if (auto finding = checkExperts(context, sizes, layer.moe)) return finding;
+    break;
+  }
+  return std::nullopt;
+}
+
+void addWarnings(const RuleContext& context, LayoutSizes sizes, std::vector<RuleFinding>& warnings) {
+  const ModelConfig& config = context.model.config;
+  bool onlyPcie = true;
+  for (const MachineGpu& gpu : context.machine.gpus) {
+    onlyPcie = onlyPcie && gpu.spec.link == LinkKind::Pcie;
+    const auto capability = gpu.spec.computeCapability;
+    if (!context.dtype && config.dtype == DType::BF16 && capability && *capability < 8.0 && warnings.empty()) {
+      warnings.push_back({"vllm.bfloat16",
+                          fmt::format("{} (compute capability {:.1f}) has no bfloat16", gpu.spec.name, *capability),
+                          "--dtype float16"});
+    }
+  }
+  constexpr std::array<int, 5> kCustomAllReduce{2, 4, 6, 8, 16};
+  if (sizes.tp > 1 && std::find(kCustomAllReduce.begin(), kCustomAllReduce.end(), sizes.tp) == kCustomAllReduce.end()) {
+    warnings.push_back(
+        {"vllm.all_reduce",
+         fmt::format("custom all-reduce takes 2, 4, 6, 8 or 16 ranks, not {}: NCCL is used, slower at small batches", sizes.tp),
+         ""});
+  } else if (sizes.tp > 2 && onlyPcie) {
+    warnings.push_back(
+        {"vllm.all_reduce",
+         fmt::format("custom all-reduce is off for {} GPUs on PCIe: NCCL is used, slower at small batches", sizes.tp),
+         "TP=2 with pipeline stages"});
+  }
+  const auto& quantization = config.quantization;
+  if (quantization && context.quantization == "gptq" && quantization->groupSize > 0) {
+    for (const LayerSpec& layer : config.layers) {
+      if (layer.ffn != FfnKind::Dense || layer.intermediateSize / sizes.tp % quantization->groupSize == 0) continue;
+      warnings.push_back(
+          {"vllm.gptq_groups",
+           fmt::format("MLP columns {} / {} = {} cut a GPTQ group of {}: kernels accept it, but may fail at the first product "
+                       "(Hopper) or answer wrongly "
+                       "(ExLlama)",
+                       layer.intermediateSize, sizes.tp, layer.intermediateSize / sizes.tp, quantization->groupSize),
+           "a TP that keeps groups whole"});
+      break;
+    }
+  }
+  if (config.kvHeads > 0 && sizes.tp > config.kvHeads) {
+    warnings.push_back(
+        {"vllm.kv_copies",
+         fmt::format("{} KV heads on {} ranks: each is held {} times", config.kvHeads, sizes.tp, sizes.tp / config.kvHeads), ""});
+  }
+}
+
+class VllmRules : public EngineRules {
+ public:
+  EngineVersion newestKnown() const override { return kNewest; }
+
+  RuleVerdict check(const RuleContext& context, LayoutSizes sizes) const override {
+    RuleVerdict verdict;
+    verdict.refusal = checkConfiguration(context, sizes);
+    if (!verdict.refusal) verdict.refusal = checkModel(context, sizes);
+    if (!verdict.refusal) addWarnings(context, sizes, verdict.warnings);
+    return verdict;
+  }
+
+  // get_pp_indices: spare layers go one each to the stages before the last, from the back.
+  std::vector<Range> stages(const ModelConfig& config, int pp) const override {
+    const int64_t base = config.layerCount() / pp, spare = config.layerCount() % pp;
+    std::vector<Range> ranges;
+    int64_t at = 0;
+    for (int stage = 0; stage < pp; ++stage) {
+      const bool takesSpare = stage <= pp - 2 && stage >= pp - 1 - spare;
+      const int64_t end = at + base + (takesSpare ? 1 : 0);
+      ranges.push_back({at, end});
+      at = end;
+    }
+    return ranges;
+  }
+};
+
+}  // namespace
+
+const EngineRules& vllmRules() {
+  static const VllmRules rules;
+  return rules;
+}
+
+}  // namespace headroom
