@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text to token ids and back, from tokenizer.json (with tokenizer_config.json) or from a GGUF. Immutable after open(): any thread may use it.
+// Text to token ids and back, from tokenizer.json (with tokenizer_config.json) or from a GGUF. Immutable after open(): any thread
+// may use it.
 #pragma once
 
 #include "core/result.h"
@@ -21,7 +22,8 @@ class Tokenizer {
   // A model folder, a tokenizer.json, or a .gguf.
   static Result<std::unique_ptr<Tokenizer>> open(const std::filesystem::path& path);
 
-  // Text that spells a special token is that token. `addSpecial` adds what the post-processor adds (bos, eos). Invalid UTF-8 becomes U+FFFD.
+  // Text that spells a special token is that token. `addSpecial` adds what the post-processor adds (bos, eos). Invalid UTF-8
+  // becomes U+FFFD.
   virtual std::vector<int32_t> encode(std::string_view text, bool addSpecial) const = 0;
   virtual std::string decode(std::span<const int32_t> ids, bool skipSpecial) const = 0;
   // The bytes a token adds to the text (partial characters possible); of a special token its spelling.
@@ -45,8 +47,9 @@ class StreamDecoder {
  private:
   const Tokenizer* m_tokenizer;
   bool m_skipSpecial;
-  std::vector<int32_t> m_pending;   // tokens since the last clean border
-  std::string m_emitted;            // text of m_pending that was given out
+  std::vector<int32_t> m_pending;  // tokens since the last clean border
+  size_t m_context = 0;            // how many of them were given out
+  std::string m_emitted;           // text of m_pending that was given out
 };
 
 }  // namespace headroom::engine
