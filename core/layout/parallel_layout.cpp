@@ -59,7 +59,8 @@ std::vector<Range> cutGroups(int64_t qHeads, int64_t kvHeads, int tp, int64_t gr
   return largest(aligned) <= largest(plain) && smallest(aligned) > 0 ? aligned : plain;
 }
 
-Result<HeadSplit> splitHeads(const ModelConfig& config, const TensorInventory& inventory, int tp) {
+// `block`: elements of o_proj's input that must stay together.
+Result<HeadSplit> splitHeads(const ModelConfig& config, int64_t block, int tp) {
   const std::string where = fmt::format("tensor-parallel size {}", tp);
   const int64_t qHeads = config.qHeads, kvHeads = std::max<int64_t>(1, config.kvHeads);
   if (qHeads == 0) {  // no attention layer: nothing to deal
@@ -70,7 +71,6 @@ Result<HeadSplit> splitHeads(const ModelConfig& config, const TensorInventory& i
                    fmt::format("use TP={} or fewer, or pipeline stages", qHeads));
   }
   // Heads that must stay together so that no block of o_proj's input is cut.
-  const int64_t block = blockGranule(inventory, [](const TensorEntry& t) { return t.role == TensorRole::O; });
   const int64_t width =
       config.layers.empty() || config.layers.front().vHeadDim == 0 ? config.headDim : config.layers.front().vHeadDim;
   const int64_t headGranule = width > 0 ? block / std::gcd(block, width) : 1;
@@ -178,8 +178,31 @@ std::vector<Range> balanceStages(const std::vector<int64_t>& layerBytes, int64_t
   return ranges;
 }
 
-Result<ParallelLayout> makeHeadroomLayout(const ModelSource& model, int tp, int pp, int dp, const std::vector<int>& gpus) {
-  const ModelConfig& config = model.config;
+HeadroomSplitter::HeadroomSplitter(const ModelSource& model)
+    : m_config(model.config),
+      m_headBlock(blockGranule(model.inventory, [](const TensorEntry& t) { return t.role == TensorRole::O; })),
+      m_columnBlock(blockGranule(model.inventory, [](const TensorEntry& t) { return t.role != TensorRole::O; })),
+      m_layerBytes(model.config.layers.size(), 0) {
+  for (const TensorEntry& tensor : model.inventory.tensors) {
+    if (!tensor.loaded) continue;
+    const int64_t bytes = tensor.storedBytes().count();
+    if (tensor.layer >= 0 && tensor.layer < m_config.layerCount()) m_layerBytes[tensor.layer] += bytes;
+    if (tensor.role == TensorRole::TokenEmbedding) {
+      m_embeddingBytes += bytes;
+      if (m_config.tieWordEmbeddings) m_headBytes += bytes;
+    }
+    if (tensor.role == TensorRole::LmHead) m_headBytes += bytes;
+  }
+  for (const LayerSpec& layer : m_config.layers) m_experts = std::max(m_experts, layer.moe.experts);
+}
+
+Status HeadroomSplitter::check(int tp) const {
+  if (Result<HeadSplit> heads = splitHeads(m_config, m_headBlock, tp); !heads) return tl::unexpected(heads.error());
+  return {};
+}
+
+Result<ParallelLayout> HeadroomSplitter::layout(int tp, int pp, int dp, const std::vector<int>& gpus) const {
+  const ModelConfig& config = m_config;
   if (tp < 1 || pp < 1 || dp < 1) {
     return failure("layout", fmt::format("TP={} PP={} DP={}", tp, pp, dp), "sizes of 1 or more");
   }
@@ -191,27 +214,11 @@ Result<ParallelLayout> makeHeadroomLayout(const ModelSource& model, int tp, int 
   if (!gpus.empty() && static_cast<int>(gpus.size()) != world) {
     return failure("layout", fmt::format("{} GPUs", gpus.size()), fmt::format("{} (TP {} x PP {} x DP {})", world, tp, pp, dp));
   }
-  Result<HeadSplit> heads = splitHeads(config, model.inventory, tp);
+  Result<HeadSplit> heads = splitHeads(config, m_headBlock, tp);
   if (!heads) return tl::unexpected(heads.error());
-  const int64_t block = blockGranule(model.inventory, [](const TensorEntry& t) { return t.role != TensorRole::O; });
-  const std::vector<Range> columns = splitColumns(config.intermediateSize, tp, block);
+  const std::vector<Range> columns = splitColumns(config.intermediateSize, tp, m_columnBlock);
   const std::vector<Range> vocabulary = splitRange(config.vocabSize, tp);
-
-  std::vector<int64_t> layerBytes(config.layers.size(), 0);
-  int64_t embedding = 0, head = 0;
-  for (const TensorEntry& tensor : model.inventory.tensors) {
-    if (!tensor.loaded) continue;
-    const int64_t bytes = tensor.storedBytes().count();
-    if (tensor.layer >= 0 && tensor.layer < config.layerCount()) layerBytes[tensor.layer] += bytes;
-    if (tensor.role == TensorRole::TokenEmbedding) {
-      embedding += bytes;
-      if (config.tieWordEmbeddings) head += bytes;
-    }
-    if (tensor.role == TensorRole::LmHead) head += bytes;
-  }
-  const std::vector<Range> stages = balanceStages(layerBytes, embedding, head, pp);
-  int64_t experts = 0;
-  for (const LayerSpec& layer : config.layers) experts = std::max(experts, layer.moe.experts);
+  const std::vector<Range> stages = balanceStages(m_layerBytes, m_embeddingBytes, m_headBytes, pp);
 
   ParallelLayout layout{tp, pp, dp, sameSizes(heads->q) && sameSizes(heads->kv) && sameSizes(columns), {}};
   layout.ranks.reserve(world);
@@ -228,11 +235,11 @@ Result<ParallelLayout> makeHeadroomLayout(const ModelSource& model, int tp, int 
         slice.qHeads = heads->q[tpRank];
         slice.kvHeads = heads->kv[tpRank];
         slice.mlpColumns = columns[tpRank];
-        slice.experts = {0, experts};
+        slice.experts = {0, m_experts};
         slice.vocabulary = vocabulary[tpRank];
         slice.embeds = stage == 0;
         slice.projects = stage == pp - 1;
-        slice.columnGranule = block;
+        slice.columnGranule = m_columnBlock;
         layout.ranks.push_back(slice);
       }
     }
@@ -240,9 +247,8 @@ Result<ParallelLayout> makeHeadroomLayout(const ModelSource& model, int tp, int 
   return layout;
 }
 
-Status checkHeadSplit(const ModelSource& model, int tp) {
-  if (Result<HeadSplit> heads = splitHeads(model.config, model.inventory, tp); !heads) return tl::unexpected(heads.error());
-  return {};
+Result<ParallelLayout> makeHeadroomLayout(const ModelSource& model, int tp, int pp, int dp, const std::vector<int>& gpus) {
+  return HeadroomSplitter(model).layout(tp, pp, dp, gpus);
 }
 
 Status checkLayout(const ParallelLayout& layout, const ModelSource& model) {

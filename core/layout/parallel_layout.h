@@ -50,8 +50,21 @@ Result<ParallelLayout> makeHeadroomLayout(const ModelSource& model, int tp, int 
 // besides. Minimizes the fullest stage, then evens out the others. Every stage gets at least one layer; stages <= layers.
 std::vector<Range> balanceStages(const std::vector<int64_t>& layerBytes, int64_t firstExtra, int64_t lastExtra, int stages);
 
-// Whether the query heads can be dealt to `tp` ranks; the error of makeHeadroomLayout otherwise.
-Status checkHeadSplit(const ModelSource& model, int tp);
+// makeHeadroomLayout for many sizes of one model: looks at the tensors once. The model must outlive it.
+class HeadroomSplitter {
+ public:
+  explicit HeadroomSplitter(const ModelSource& model);
+  // Whether the query heads can be dealt to `tp` ranks.
+  Status check(int tp) const;
+  Result<ParallelLayout> layout(int tp, int pp, int dp, const std::vector<int>& gpus = {}) const;
+
+ private:
+  const ModelConfig& m_config;
+  int64_t m_headBlock = 1;    // elements of o_proj's input in one quantization block
+  int64_t m_columnBlock = 1;  // the same of down_proj's and the experts' inputs
+  std::vector<int64_t> m_layerBytes;
+  int64_t m_embeddingBytes = 0, m_headBytes = 0, m_experts = 0;
+};
 
 // Whether the layout fits the model: layers, heads, columns and vocabulary are covered exactly once, KV heads as the query heads
 // read them.

@@ -31,6 +31,11 @@ Bytes loadedBytes(const TensorEntry& tensor, const ModelConfig& config, const Ra
   return storageBytes(dtype, rowElements) * rows;
 }
 
+Bytes loadedBytes(const TensorEntry& tensor, DType computeDType) {
+  const int64_t row = tensor.shape.empty() ? 1 : tensor.shape.back();
+  return row == 0 ? Bytes() : storageBytes(loadedDType(tensor, computeDType), row) * (tensor.elements() / row);
+}
+
 Bytes weightBytes(const ModelSource& model, const RankSlice& rank, int tp, DType computeDType) {
   Bytes sum;
   for (const TensorEntry& tensor : model.inventory.tensors) sum += loadedBytes(tensor, model.config, rank, tp, computeDType);

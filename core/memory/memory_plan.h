@@ -11,12 +11,12 @@ namespace headroom {
 
 // What the engine is sized for.
 struct EngineLimits {
-  DType computeDType = DType::F32;   // F32: exact; BF16, F16: weights of this type, activations may be rounded
-  DType kvDType = DType::F32;        // F32, F16 or BF16
-  int64_t maxModelLen = 0;           // tokens of one sequence, prompt and answer
-  int64_t maxNumSeqs = 0;            // sequences in one step
-  int64_t maxNumBatchedTokens = 0;   // tokens in one step
-  int64_t blockTokens = 16;          // tokens of a KV block
+  DType computeDType = DType::F32;  // F32: exact; BF16, F16: weights of this type, activations may be rounded
+  DType kvDType = DType::F32;       // F32, F16 or BF16
+  int64_t maxModelLen = 0;          // tokens of one sequence, prompt and answer
+  int64_t maxNumSeqs = 0;           // sequences in one step
+  int64_t maxNumBatchedTokens = 0;  // tokens in one step
+  int64_t blockTokens = 16;         // tokens of a KV block
 };
 
 // Type in which Headroom holds a tensor: block-quantized types as stored; vectors (norms, biases) F32; other floating matrices in
@@ -24,6 +24,8 @@ struct EngineLimits {
 DType loadedDType(const TensorEntry& tensor, DType computeDType);
 // Bytes of this rank's slice as loaded (0 when it does not hold the tensor). No padding: packed forms keep the size.
 Bytes loadedBytes(const TensorEntry& tensor, const ModelConfig& config, const RankSlice& rank, int tp, DType computeDType);
+// Bytes of the whole tensor as loaded.
+Bytes loadedBytes(const TensorEntry& tensor, DType computeDType);
 // Sum over the inventory. A tied head counts once on a stage that both embeds and projects.
 Bytes weightBytes(const ModelSource& model, const RankSlice& rank, int tp, DType computeDType);
 
@@ -35,7 +37,8 @@ struct WorkspaceBuffer {
   std::string name;
   Bytes bytes;
 };
-std::vector<WorkspaceBuffer> workspaceBuffers(const ModelConfig& config, const RankSlice& rank, int tp, int pp, const EngineLimits& limits);
+std::vector<WorkspaceBuffer> workspaceBuffers(const ModelConfig& config, const RankSlice& rank, int tp, int pp,
+                                              const EngineLimits& limits);
 Bytes activationBytes(const ModelConfig& config, const RankSlice& rank, int tp, int pp, const EngineLimits& limits);
 
 struct RankMemory {
@@ -44,13 +47,13 @@ struct RankMemory {
 };
 
 struct EngineMemoryPlan {
-  std::vector<RankMemory> ranks;   // by rank
-  int64_t kvBlocks = 0;            // of one replica: the least over its ranks; every rank allocates exactly this many
+  std::vector<RankMemory> ranks;  // by rank
+  int64_t kvBlocks = 0;           // of one replica: the least over its ranks; every rank allocates exactly this many
 };
 
-// Fills each device's budget (memory x utilization) with KV blocks after weights and activations. Error when one sequence of maxModelLen does
-// not fit: names the rank, what is needed and what is there.
-Result<EngineMemoryPlan> planEngineMemory(const ModelSource& model, const ParallelLayout& layout, const Machine& machine, const EngineLimits& limits,
-                                          double utilization);
+// Fills each device's budget (memory x utilization) with KV blocks after weights and activations. Error when one sequence of
+// maxModelLen does not fit: names the rank, what is needed and what is there.
+Result<EngineMemoryPlan> planEngineMemory(const ModelSource& model, const ParallelLayout& layout, const Machine& machine,
+                                          const EngineLimits& limits, double utilization);
 
 }  // namespace headroom

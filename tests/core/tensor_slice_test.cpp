@@ -3,6 +3,7 @@
 // heads that two ranks read are held twice. So the bytes add up to the checkpoint plus the copies that are named here.
 #include "core/layout/parallel_layout.h"
 #include "core/memory/memory_plan.h"
+#include "core/memory/weight_table.h"
 #include "tests/core/sample_model.h"
 
 #include <QtTest>
@@ -113,6 +114,7 @@ class TensorSliceTest : public QObject {
                  int(shape.intermediate), tp, pp);
         return;
       }
+      const WeightTable table(model, [](const TensorEntry& tensor) { return loadedBytes(tensor, DType::BF16).count(); });
       // Bytes: every rank's sum of slices is what the plan says, and nothing cuts a quantization block.
       for (const RankSlice& rank : layout->ranks) {
         Bytes sum;
@@ -132,6 +134,7 @@ class TensorSliceTest : public QObject {
           sum += storageBytes(loadedDType(tensor, DType::BF16), elements);
         }
         QCOMPARE(weightBytes(model, rank, tp, DType::BF16).count(), sum.count());
+        QCOMPARE(table.stageBytes(table.sharesOf(model.config, rank, tp), rank.layers, rank.embeds, rank.projects).count(), sum.count());
       }
       ++layouts;
       uneven += !layout->even;

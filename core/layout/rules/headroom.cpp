@@ -18,7 +18,7 @@ class HeadroomRules : public EngineRules {
                          fmt::format("PP={} or fewer", config.layerCount())};
       return verdict;
     }
-    if (Status split = checkHeadSplit(context.model, sizes.tp); !split) {
+    if (Status split = HeadroomSplitter(context.model).check(sizes.tp); !split) {
       verdict.refusal = {"headroom.heads",
                          fmt::format("{}: {}, {}", split.error().where, split.error().found, split.error().expected),
                          split.error().next};
