@@ -103,7 +103,7 @@ QVariant LayoutGridModel::data(const QModelIndex& index, int role) const {
 }
 
 QString LayoutGridModel::secondLine(const LayoutPlan& layout) const {
-  if (layout.verdict == Verdict::Invalid) return verdictText(layout.verdict);
+  if (layout.verdict == Verdict::Invalid) return {};
   if (layout.verdict == Verdict::DoesNotFit) return verdictText(layout.verdict);
   if (!layout.kvTokens) return {};
   return tr("%1 tokens").arg(formatCompact(layout.kvTokens));

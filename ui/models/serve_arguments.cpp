@@ -74,7 +74,8 @@ LaunchRequest launchRequest(const PlanReport& report, const LayoutPlan& layout, 
   if (onHost) {
     add(arguments, "--device", QStringLiteral("cpu"));
     const Bytes each = hostDevices.memoryEach.value_or(report.machine.gpus.front().totalMemory);
-    add(arguments, "--device-memory", QStringLiteral("%1B").arg(each.count()));
+    // Seventeen digits carry the bytes exactly.
+    add(arguments, "--device-memory", QString::number(static_cast<double>(each.count()) / (1024.0 * 1024.0), 'g', 17) + QStringLiteral("MiB"));
   }
   request.modelName = fromCore(report.model.name);
   request.layoutName = layoutName(layout);

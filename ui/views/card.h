@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Small building blocks that give the pages one look: cards, titles, quiet text, key-value rows.
+#pragma once
+
+#include <QFrame>
+#include <QLabel>
+
+class QVBoxLayout;
+
+namespace headroom::ui {
+
+// A raised surface with rounded corners, painted from the palette.
+class Card : public QFrame {
+  Q_OBJECT
+
+ public:
+  explicit Card(QWidget* parent = nullptr);
+
+ protected:
+  void paintEvent(QPaintEvent* event) override;
+};
+
+// Distances between and inside cards, in device-independent pixels.
+inline constexpr int kGap = 10;
+inline constexpr int kPadding = 14;
+
+// Title of a card or of a section inside it.
+QLabel* makeTitle(QWidget* parent, double scale = 1.15);
+// Explaining text of less weight; wraps, can be selected.
+QLabel* makeQuietLabel(QWidget* parent);
+// Running text; wraps, can be selected with mouse and keyboard.
+QLabel* makeTextLabel(QWidget* parent);
+
+}  // namespace headroom::ui

@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "ui/views/details_panel.h"
+
+#include "ui/models/layout_text.h"
+#include "ui/models/memory_breakdown_model.h"
+#include "ui/theme/format.h"
+#include "ui/theme/headroom_color.h"
+#include "ui/theme/icons.h"
+#include "ui/views/card.h"
+#include "ui/views/memory_bar.h"
+#include "ui/views/verdict_badge.h"
+
+#include <QClipboard>
+#include <QEvent>
+#include <QFontDatabase>
+#include <QGridLayout>
+#include <QGuiApplication>
+#include <QHeaderView>
+#include <QPlainTextEdit>
+#include <QPushButton>
+#include <QTableView>
+#include <QToolButton>
+#include <QVBoxLayout>
+
+namespace headroom::ui {
+namespace {
+
+QHBoxLayout* titleRow(QVBoxLayout* layout, QLabel* title, QWidget* action) {
+  auto* row = new QHBoxLayout;
+  row->addWidget(title, 1);
+  if (action) row->addWidget(action);
+  layout->addSpacing(8);
+  layout->addLayout(row);
+  return row;
+}
+
+}  // namespace
+
+DetailsPanel::DetailsPanel(QWidget* parent) : QScrollArea(parent) {
+  setObjectName(QStringLiteral("details"));
+  setFrameShape(QFrame::NoFrame);
+  setWidgetResizable(true);
+  setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+  viewport()->setAutoFillBackground(false);
+  build();
+  retranslate();
+}
+
+void DetailsPanel::build() {
+  m_content = new QWidget;
+  m_content->setAutoFillBackground(false);
+  auto* layout = new QVBoxLayout(m_content);
+  layout->setContentsMargins(kPadding, kPadding, kPadding, kPadding);
+  layout->setSpacing(6);
+  m_title = makeTitle(m_content, 1.35);
+  m_title->setObjectName(QStringLiteral("detailsTitle"));
+  m_badge = new VerdictBadge(m_content);
+  m_recommended = makeQuietLabel(m_content);
+  m_start = new QPushButton(themedIcon(QStringLiteral("start")), QString(), m_content);
+  m_start->setObjectName(QStringLiteral("startLayout"));
+  m_obstacleLabel = makeQuietLabel(m_content);
+  m_obstacleLabel->setObjectName(QStringLiteral("startObstacle"));
+  layout->addWidget(m_title);
+  layout->addWidget(m_badge);
+  layout->addWidget(m_recommended);
+  layout->addSpacing(2);
+  layout->addWidget(m_start);
+  layout->addWidget(m_obstacleLabel);
+  m_reasonsTitle = makeTitle(m_content);
+  m_reasons = makeTextLabel(m_content);
+  m_reasons->setObjectName(QStringLiteral("reasons"));
+  m_reasons->setTextFormat(Qt::RichText);
+  titleRow(layout, m_reasonsTitle, nullptr);
+  layout->addWidget(m_reasons);
+  buildMemory(layout);
+  m_factsTitle = makeTitle(m_content);
+  titleRow(layout, m_factsTitle, nullptr);
+  m_facts = new QWidget(m_content);
+  m_factsLayout = new QGridLayout(m_facts);
+  m_factsLayout->setContentsMargins(0, 0, 0, 0);
+  m_factsLayout->setVerticalSpacing(3);
+  m_factsLayout->setColumnStretch(0, 1);
+  layout->addWidget(m_facts);
+  m_factsSource = makeQuietLabel(m_content);
+  layout->addWidget(m_factsSource);
+  buildCommand(layout);
+  layout->addStretch(1);
+  setWidget(m_content);
+  m_content->setAutoFillBackground(false);
+  connect(m_start, &QPushButton::clicked, this, &DetailsPanel::startRequested);
+}
+
+void DetailsPanel::buildMemory(QVBoxLayout* layout) {
+  m_memoryTitle = makeTitle(m_content);
+  m_asTable = new QToolButton(m_content);
+  m_asTable->setObjectName(QStringLiteral("memoryAsTable"));
+  m_asTable->setIcon(themedIcon(QStringLiteral("table")));
+  m_asTable->setCheckable(true);
+  m_asTable->setAutoRaise(true);
+  titleRow(layout, m_memoryTitle, m_asTable);
+  m_memorySource = makeQuietLabel(m_content);
+  layout->addWidget(m_memorySource);
+  m_bars = new MemoryBars(m_content);
+  layout->addWidget(m_bars);
+  m_breakdown = new MemoryBreakdownModel(this);
+  m_table = new QTableView(m_content);
+  m_table->setObjectName(QStringLiteral("memoryTable"));
+  m_table->setModel(m_breakdown);
+  m_table->verticalHeader()->hide();
+  m_table->setAlternatingRowColors(true);
+  m_table->setShowGrid(false);
+  m_table->setSelectionBehavior(QAbstractItemView::SelectRows);
+  m_table->setTabKeyNavigation(false);
+  m_table->hide();
+  layout->addWidget(m_table);
+  connect(m_asTable, &QToolButton::toggled, this, [this](bool table) {
+    m_table->setVisible(table);
+    m_bars->setVisible(!table);
+  });
+}
+
+void DetailsPanel::buildCommand(QVBoxLayout* layout) {
+  m_commandTitle = makeTitle(m_content);
+  m_copy = new QToolButton(m_content);
+  m_copy->setObjectName(QStringLiteral("copyCommand"));
+  m_copy->setIcon(themedIcon(QStringLiteral("copy")));
+  m_copy->setAutoRaise(true);
+  titleRow(layout, m_commandTitle, m_copy);
+  m_command = new QPlainTextEdit(m_content);
+  m_command->setObjectName(QStringLiteral("command"));
+  m_command->setReadOnly(true);
+  m_command->setFont(QFontDatabase::systemFont(QFontDatabase::FixedFont));
+  m_command->setLineWrapMode(QPlainTextEdit::WidgetWidth);
+  m_command->setTabChangesFocus(true);
+  layout->addWidget(m_command);
+  m_explained = makeTextLabel(m_content);
+  m_explained->setTextFormat(Qt::RichText);
+  layout->addWidget(m_explained);
+  connect(m_copy, &QToolButton::clicked, this, [this] { QGuiApplication::clipboard()->setText(m_command->toPlainText()); });
+}
+
+void DetailsPanel::setLayout(std::shared_ptr<const PlanReport> report, const LayoutPlan* layout, const QString& modelArgument) {
+  m_layout = layout;
+  m_report = std::move(report);
+  m_modelArgument = modelArgument;
+  refresh();
+}
+
+void DetailsPanel::setStartObstacle(const QString& obstacle) {
+  m_obstacle = obstacle;
+  m_start->setEnabled(obstacle.isEmpty());
+  m_start->setDefault(obstacle.isEmpty());
+  m_start->setAccessibleDescription(obstacle);
+  m_start->setToolTip(obstacle);
+  m_obstacleLabel->setText(obstacle);
+  m_obstacleLabel->setVisible(!obstacle.isEmpty());
+}
+
+QString DetailsPanel::commandText() const { return m_command->toPlainText(); }
+
+void DetailsPanel::refresh() {
+  const bool shown = m_report && m_layout;
+  for (QWidget* widget : {static_cast<QWidget*>(m_badge), static_cast<QWidget*>(m_start)}) widget->setVisible(shown);
+  const bool planned = shown && !m_layout->ranks.empty();
+  for (QWidget* widget :
+       {static_cast<QWidget*>(m_memoryTitle), static_cast<QWidget*>(m_asTable), static_cast<QWidget*>(m_memorySource),
+        static_cast<QWidget*>(m_factsTitle), m_facts, static_cast<QWidget*>(m_factsSource)})
+    widget->setVisible(planned);
+  m_bars->setVisible(planned && !m_asTable->isChecked());
+  m_table->setVisible(planned && m_asTable->isChecked());
+  m_obstacleLabel->setVisible(!m_obstacle.isEmpty());
+  m_breakdown->setLayout(shown ? m_report.get() : nullptr, shown ? m_layout : nullptr);
+  m_bars->setBars(shown ? memoryBars(*m_report, *m_layout) : std::vector<MemoryBarData>());
+  if (!shown) {
+    m_title->setText(tr("No layout selected"));
+    m_recommended->hide();
+    for (QWidget* widget : {static_cast<QWidget*>(m_reasonsTitle), static_cast<QWidget*>(m_reasons)}) widget->hide();
+  } else {
+    m_title->setText(layoutName(*m_layout));
+    Bytes memory;
+    const int gpu = m_layout->limitingGpu.value_or(0);
+    if (gpu >= 0 && gpu < m_report->machine.size()) memory = m_report->machine.gpus[static_cast<size_t>(gpu)].totalMemory;
+    m_badge->set(m_layout->verdict, m_layout->headroom, memory);
+    const auto& recommended = m_report->recommended;
+    const bool isRecommended =
+        recommended && recommended->tp == m_layout->tp && recommended->pp == m_layout->pp && recommended->dp == m_layout->dp;
+    m_recommended->setVisible(isRecommended);
+    if (isRecommended) m_recommended->setText(tr("Recommended: %1").arg(fromCore(recommended->why)));
+    showReasons();
+    showFacts();
+    m_table->resizeColumnsToContents();
+    const int rows = std::min(m_breakdown->rowCount(), 8);
+    m_table->setFixedHeight(m_table->horizontalHeader()->sizeHint().height() +
+                            rows * m_table->verticalHeader()->defaultSectionSize() + m_table->fontMetrics().height() * 3 / 2);
+  }
+  showCommand();
+}
+
+void DetailsPanel::showReasons() {
+  QStringList paragraphs;
+  for (const Reason& reason : m_layout->reasons) {
+    QString paragraph = fromCore(reason.message).toHtmlEscaped();
+    if (!reason.fix.empty())
+      paragraph +=
+          QStringLiteral("<br><b>%1</b> %2").arg(tr("What to do:").toHtmlEscaped(), fromCore(reason.fix).toHtmlEscaped());
+    paragraphs << QStringLiteral("<p style=\"margin-top:0;margin-bottom:6px\">%1</p>").arg(paragraph);
+  }
+  m_reasons->setText(paragraphs.join(QString()));
+  m_reasons->setVisible(!paragraphs.isEmpty());
+  m_reasonsTitle->setVisible(!paragraphs.isEmpty());
+  m_reasonsTitle->setText(m_layout->verdict == Verdict::Fits ? tr("Notes") : tr("Why"));
+}
+
+void DetailsPanel::showFacts() {
+  while (QLayoutItem* item = m_factsLayout->takeAt(0)) {
+    delete item->widget();
+    delete item;
+  }
+  const auto add = [&](const QString& name, const QString& value, const QString& unit) {
+    const int row = m_factsLayout->rowCount();
+    auto* label = new QLabel(name, m_facts);
+    auto* number = new QLabel(value, m_facts);
+    QFont font = number->font();
+    font.setWeight(QFont::DemiBold);
+    number->setFont(font);
+    number->setTextInteractionFlags(Qt::TextSelectableByMouse);
+    auto* of = new QLabel(unit, m_facts);
+    of->setForegroundRole(QPalette::PlaceholderText);
+    m_factsLayout->addWidget(label, row, 0);
+    m_factsLayout->addWidget(number, row, 1, Qt::AlignTrailing);
+    m_factsLayout->addWidget(of, row, 2);
+  };
+  const Prediction& predicted = m_layout->predicted;
+  const ResolvedOptions& options = m_report->options;
+  add(tr("KV cache of a replica"), formatCount(m_layout->kvTokens), tr("tokens"));
+  add(tr("Requests of %1 tokens at once").arg(formatCount(options.maxModelLen)), formatDecimal(m_layout->maxConcurrency),
+      QString());
+  add(tr("Decode, one request"), formatDecimal(predicted.decodeTokensPerSecond), tr("tokens/s"));
+  add(tr("Decode, %n request(s)", nullptr, static_cast<int>(options.concurrency)),
+      formatDecimal(predicted.throughputTokensPerSecond), tr("tokens/s"));
+  add(tr("Time between tokens"), formatDecimal(predicted.itlMs), tr("ms"));
+  add(tr("Prefill"), formatDecimal(predicted.prefillTokensPerSecond), tr("tokens/s"));
+  add(tr("Time to first token, prompt of %1").arg(formatCount(options.inputLen)), formatDecimal(predicted.ttftMs), tr("ms"));
+  m_factsSource->setText(predicted.source.empty() ? tr("Speed: unknown") : fromCore(predicted.source));
+  m_memorySource->setText(tr("Weights: %1. Other memory: %2.")
+                              .arg(provenanceText(m_layout->weightsProvenance), provenanceText(m_layout->memoryProvenance)));
+}
+
+void DetailsPanel::showCommand() {
+  const auto command = m_report && m_layout && m_layout->verdict != Verdict::Invalid
+                           ? launchCommand(*m_report, *m_layout, m_modelArgument.toStdString())
+                           : std::nullopt;
+  for (QWidget* widget : {static_cast<QWidget*>(m_commandTitle), static_cast<QWidget*>(m_copy), static_cast<QWidget*>(m_command),
+                          static_cast<QWidget*>(m_explained)})
+    widget->setVisible(command.has_value());
+  if (!command) {
+    m_command->clear();
+    return;
+  }
+  m_command->setPlainText(fromCore(command->text));
+  const QFontMetrics metrics(m_command->font());
+  const int perLine = std::max(20, width() / std::max(1, metrics.averageCharWidth()) - 8);
+  int lines = 0;
+  for (const QString& line : fromCore(command->text).split(QLatin1Char('\n')))
+    lines += 1 + static_cast<int>(line.size()) / perLine;
+  m_command->setFixedHeight(metrics.lineSpacing() * std::min(lines + 1, 12) + 12);
+  QStringList rows;
+  for (const auto& option : command->explained)
+    rows << QStringLiteral("<tr><td style=\"padding-right:8px\"><code>%1</code></td><td>%2</td></tr>")
+                .arg(fromCore(option.option).toHtmlEscaped(), fromCore(option.why).toHtmlEscaped());
+  m_explained->setText(rows.isEmpty() ? QString() : QStringLiteral("<table>%1</table>").arg(rows.join(QString())));
+}
+
+void DetailsPanel::retranslate() {
+  m_start->setText(tr("Start this layout"));
+  m_memoryTitle->setText(tr("Memory per GPU"));
+  m_asTable->setAccessibleName(tr("Show memory as a table"));
+  m_asTable->setToolTip(tr("Show memory as a table"));
+  m_table->setAccessibleName(tr("Memory of each GPU"));
+  m_factsTitle->setText(tr("Capacity and speed"));
+  m_commandTitle->setText(tr("Command"));
+  m_command->setAccessibleName(tr("Command that starts this layout"));
+  m_copy->setAccessibleName(tr("Copy the command"));
+  m_copy->setToolTip(tr("Copy the command"));
+  m_breakdown->retranslate();
+  refresh();
+}
+
+void DetailsPanel::changeEvent(QEvent* event) {
+  if (event->type() == QEvent::LanguageChange) retranslate();
+  QScrollArea::changeEvent(event);
+}
+
+}  // namespace headroom::ui

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// DetailsPanel: everything about the selected layout: verdict, memory per GPU, capacity, predictions with their source,
+// reasons with fixes, and the command that starts it. GUI thread only.
+#pragma once
+
+#include "core/launch/planner.h"
+
+#include <QScrollArea>
+#include <memory>
+
+class QGridLayout;
+class QLabel;
+class QPlainTextEdit;
+class QPushButton;
+class QTableView;
+class QToolButton;
+class QVBoxLayout;
+
+namespace headroom::ui {
+
+class MemoryBars;
+class MemoryBreakdownModel;
+class VerdictBadge;
+
+class DetailsPanel : public QScrollArea {
+  Q_OBJECT
+
+ public:
+  explicit DetailsPanel(QWidget* parent = nullptr);
+
+  // A layout of the report; both null: nothing is selected.
+  void setLayout(std::shared_ptr<const PlanReport> report, const LayoutPlan* layout, const QString& modelArgument);
+  // Empty obstacle: Start is offered; else the button says why not.
+  void setStartObstacle(const QString& obstacle);
+  QString startObstacle() const { return m_obstacle; }
+  QString commandText() const;
+  QPushButton* startButton() const { return m_start; }
+
+ signals:
+  void startRequested();
+
+ protected:
+  void changeEvent(QEvent* event) override;
+
+ private:
+  void build();
+  void buildMemory(QVBoxLayout* layout);
+  void buildCommand(QVBoxLayout* layout);
+  void retranslate();
+  void refresh();
+  void showFacts();
+  void showReasons();
+  void showCommand();
+
+  std::shared_ptr<const PlanReport> m_report;
+  const LayoutPlan* m_layout = nullptr;  // inside m_report
+  QString m_modelArgument;
+  QString m_obstacle;
+
+  QWidget* m_content = nullptr;
+  QLabel* m_title = nullptr;
+  VerdictBadge* m_badge = nullptr;
+  QLabel* m_recommended = nullptr;
+  QPushButton* m_start = nullptr;
+  QLabel* m_obstacleLabel = nullptr;
+  QLabel* m_reasonsTitle = nullptr;
+  QLabel* m_reasons = nullptr;
+  QLabel* m_memoryTitle = nullptr;
+  QLabel* m_memorySource = nullptr;
+  QToolButton* m_asTable = nullptr;
+  MemoryBars* m_bars = nullptr;
+  MemoryBreakdownModel* m_breakdown = nullptr;
+  QTableView* m_table = nullptr;
+  QLabel* m_factsTitle = nullptr;
+  QWidget* m_facts = nullptr;
+  QGridLayout* m_factsLayout = nullptr;
+  QLabel* m_factsSource = nullptr;
+  QLabel* m_commandTitle = nullptr;
+  QPlainTextEdit* m_command = nullptr;
+  QToolButton* m_copy = nullptr;
+  QLabel* m_explained = nullptr;
+};
+
+}  // namespace headroom::ui

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "ui/views/memory_bar.h"
+
+#include "ui/theme/format.h"
+#include "ui/theme/headroom_color.h"
+
+#include <QEvent>
+#include <QHelpEvent>
+#include <QPainter>
+#include <QPainterPath>
+#include <QToolTip>
+#include <algorithm>
+
+namespace headroom::ui {
+
+BarGeometry barGeometry(const MemoryBarData& bar, double width) {
+  Bytes sum;
+  for (const MemorySegment& segment : bar.segments) sum += segment.bytes;
+  const double whole = static_cast<double>(std::max(sum, bar.total).count());
+  BarGeometry geometry;
+  if (whole <= 0) return geometry;
+  double end = 0;
+  for (const MemorySegment& segment : bar.segments) {
+    end += static_cast<double>(segment.bytes.count()) / whole * width;
+    geometry.ends.push_back(end);
+  }
+  geometry.limit = static_cast<double>(bar.total.count()) / whole * width;
+  return geometry;
+}
+
+MemoryBars::MemoryBars(QWidget* parent) : QWidget(parent) {
+  setObjectName(QStringLiteral("memoryBars"));
+  QSizePolicy policy(QSizePolicy::Expanding, QSizePolicy::Fixed);
+  policy.setHeightForWidth(true);
+  setSizePolicy(policy);
+  updateAccessible();
+}
+
+void MemoryBars::setBars(std::vector<MemoryBarData> bars) {
+  m_bars = std::move(bars);
+  updateAccessible();
+  updateGeometry();
+  update();
+}
+
+QString MemoryBars::describe(const MemoryBarData& bar) const {
+  QStringList parts;
+  for (const MemorySegment& segment : bar.segments)
+    parts << QStringLiteral("%1 %2").arg(memoryPartName(segment.part), formatGib(segment.bytes));
+  QString text = tr("%1 (%2): %3 of %4").arg(bar.name, bar.share, parts.join(QStringLiteral(", ")), formatGib(bar.total));
+  return text;
+}
+
+void MemoryBars::updateAccessible() {
+  setAccessibleName(tr("Memory of each GPU"));
+  QStringList lines;
+  for (const MemoryBarData& bar : m_bars) lines << describe(bar);
+  setAccessibleDescription(lines.join(QStringLiteral("; ")));
+}
+
+int MemoryBars::rowHeight() const { return fontMetrics().height() * 5 / 2; }
+
+int MemoryBars::heightForWidth(int width) const {
+  return static_cast<int>(m_bars.size()) * rowHeight() + (m_bars.empty() ? 0 : legend(width, 0, nullptr));
+}
+QSize MemoryBars::sizeHint() const {
+  const int width = fontMetrics().averageCharWidth() * 44;
+  return {width, heightForWidth(width)};
+}
+QSize MemoryBars::minimumSizeHint() const { return {fontMetrics().averageCharWidth() * 26, 0}; }
+
+int MemoryBars::legend(int width, int top, QPainter* painter) const {
+  const QFontMetrics metrics = fontMetrics();
+  const int swatch = metrics.height() * 2 / 3, gap = metrics.height() / 3, line = metrics.height() + 2;
+  const ColorScheme scheme = schemeOf(palette());
+  int x = 0, y = 0;
+  for (const MemoryPart part : {MemoryPart::Weights, MemoryPart::KvCache, MemoryPart::Activations, MemoryPart::Graphs,
+                                MemoryPart::Runtime, MemoryPart::OtherProcesses, MemoryPart::Free}) {
+    const bool present = std::any_of(m_bars.begin(), m_bars.end(), [part](const MemoryBarData& bar) {
+      return std::any_of(bar.segments.begin(), bar.segments.end(),
+                         [part](const MemorySegment& segment) { return segment.part == part; });
+    });
+    if (!present) continue;
+    const QString name = memoryPartName(part);
+    const int entry = swatch + gap + metrics.horizontalAdvance(name) + 2 * gap;
+    if (x > 0 && x + entry > width) {
+      x = 0;
+      y += line;
+    }
+    if (painter) {
+      const QRectF box(x + 0.5, top + y + (metrics.height() - swatch) / 2.0 + 0.5, swatch - 1, swatch - 1);
+      painter->setPen(QPen(separatorColor(palette()), 1));
+      painter->setBrush(memoryPartColor(part, scheme));
+      painter->drawRoundedRect(box, 2, 2);
+      painter->setPen(mutedText(palette()));
+      painter->drawText(QRect(x + swatch + gap, top + y, entry, metrics.height()), Qt::AlignLeading | Qt::AlignVCenter, name);
+    }
+    x += entry;
+  }
+  return y + line;
+}
+
+void MemoryBars::paintEvent(QPaintEvent*) {
+  QPainter painter(this);
+  painter.setRenderHint(QPainter::Antialiasing);
+  const ColorScheme scheme = schemeOf(palette());
+  const QFontMetrics metrics = fontMetrics();
+  int top = 0;
+  for (const MemoryBarData& bar : m_bars) {
+    const int textHeight = metrics.height();
+    QFont bold = font();
+    bold.setWeight(bar.limiting ? QFont::DemiBold : QFont::Normal);
+    painter.setFont(bold);
+    painter.setPen(palette().color(QPalette::WindowText));
+    const QString free = headroomLabel(bar.headroom);
+    const int freeWidth = QFontMetrics(bold).horizontalAdvance(free);
+    painter.drawText(QRect(width() - freeWidth, top, freeWidth, textHeight), Qt::AlignTrailing | Qt::AlignVCenter, free);
+    const int nameWidth = QFontMetrics(bold).horizontalAdvance(bar.name);
+    painter.drawText(QRect(0, top, nameWidth, textHeight), Qt::AlignLeading | Qt::AlignVCenter, bar.name);
+    painter.setFont(font());
+    painter.setPen(mutedText(palette()));
+    const int left = nameWidth + metrics.averageCharWidth() * 2;
+    const int room = width() - freeWidth - left - metrics.averageCharWidth() * 2;
+    painter.drawText(QRect(left, top, room, textHeight), Qt::AlignLeading | Qt::AlignVCenter,
+                     metrics.elidedText(bar.share, Qt::ElideRight, room));
+
+    const QRectF strip(0.5, top + textHeight + 3.5, width() - 1.0, metrics.height() * 0.85);
+    QPainterPath clip;
+    clip.addRoundedRect(strip, 4, 4);
+    painter.save();
+    painter.setClipPath(clip);
+    const BarGeometry geometry = barGeometry(bar, strip.width());
+    double begin = 0;
+    for (size_t i = 0; i < geometry.ends.size(); ++i) {
+      const QRectF piece(strip.left() + begin, strip.top(), geometry.ends[i] - begin, strip.height());
+      painter.fillRect(piece, memoryPartColor(bar.segments[i].part, scheme));
+      begin = geometry.ends[i];
+    }
+    // What lies beyond the device's memory is hatched, and the end of the memory marked.
+    if (geometry.limit < strip.width() - 0.5) {
+      const QRectF beyond(strip.left() + geometry.limit, strip.top(), strip.width() - geometry.limit, strip.height());
+      painter.fillRect(beyond, QBrush(palette().color(QPalette::WindowText), Qt::BDiagPattern));
+      painter.setPen(QPen(palette().color(QPalette::WindowText), 2));
+      painter.drawLine(beyond.topLeft(), beyond.bottomLeft());
+    }
+    painter.restore();
+    painter.setPen(QPen(separatorColor(palette()), 1));
+    painter.setBrush(Qt::NoBrush);
+    painter.drawPath(clip);
+    top += rowHeight();
+  }
+  if (!m_bars.empty()) legend(width(), top, &painter);
+}
+
+bool MemoryBars::event(QEvent* event) {
+  if (event->type() == QEvent::ToolTip) {
+    const auto* help = static_cast<QHelpEvent*>(event);
+    const auto row = static_cast<size_t>(help->pos().y() / std::max(1, rowHeight()));
+    if (row < m_bars.size())
+      QToolTip::showText(help->globalPos(), describe(m_bars[row]), this);
+    else
+      QToolTip::hideText();
+    return true;
+  }
+  return QWidget::event(event);
+}
+
+void MemoryBars::changeEvent(QEvent* event) {
+  if (event->type() == QEvent::LanguageChange) updateAccessible();
+  QWidget::changeEvent(event);
+}
+
+}  // namespace headroom::ui
