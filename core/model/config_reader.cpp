@@ -3,6 +3,7 @@
 
 #include "core/model/file_head.h"
 
+#include <array>
 #include <cmath>
 
 namespace headroom {
@@ -57,7 +58,26 @@ std::optional<int64_t> integerOf(const nlohmann::json& value) {
   return static_cast<int64_t>(number);
 }
 
+// Sub-objects that hold the language model of a model with several parts.
+constexpr std::array kTextObjects = {"text_config", "llm_config", "language_config", "thinker_config"};
+
 }  // namespace
+
+nlohmann::json languageModelKeys(const nlohmann::json& outer) {
+  for (const char* name : kTextObjects) {
+    const auto inner = outer.find(name);
+    if (inner == outer.end() || !inner->is_object()) continue;
+    nlohmann::json merged = outer;
+    merged.erase(name);
+    const nlohmann::json text = languageModelKeys(*inner);
+    for (const auto& [key, value] : text.items())
+      if (!value.is_null() || !merged.contains(key)) merged[key] = value;
+    merged["model_type"] = outer.value("model_type", nlohmann::json(nullptr));
+    if (merged["model_type"].is_null() && text.contains("model_type")) merged["model_type"] = text["model_type"];
+    return merged;
+  }
+  return outer;
+}
 
 Result<nlohmann::json> parsePythonJson(std::string_view text, const std::string& where) {
   if (auto foreign = explainForeignFile(text.substr(0, 256), static_cast<int64_t>(text.size()), where, "a JSON object")) return tl::unexpected(*foreign);

@@ -18,6 +18,9 @@ namespace headroom {
 // Parses JSON as Python's json module does: NaN, Infinity and -Infinity are values (read as null and ±the largest double).
 Result<nlohmann::json> parsePythonJson(std::string_view text, const std::string& where);
 
+// The language model's keys (text_config and its like) over the outer ones.
+nlohmann::json languageModelKeys(const nlohmann::json& outer);
+
 class ConfigReader {
  public:
   using Keys = std::initializer_list<std::string_view>;

@@ -1,127 +1,340 @@
 // SPDX-License-Identifier: Apache-2.0
-// The inventory by formula: what a checkpoint of the configuration's family stores, tensor by tensor.
-#include "core/model/model_family.h"
-#include "core/model/tensor_inventory.h"
-#include "core/model/tensor_split.h"
+// The inventory by formula: what a checkpoint of the configuration's family stores, tensor by tensor. Layers are described here by their
+// kinds; what stands outside them (towers, prediction layers) is in inventory_extras.cpp.
+#include "core/model/inventory_builder.h"
+#include "core/model/inventory_extras.h"
 
 namespace headroom {
 namespace {
 
-class FormulaBuilder {
+class LayerWriter {
  public:
-  explicit FormulaBuilder(const ModelConfig& config) : m_config(config) {
-    const bool severalParts = config.raw.is_object() && config.raw.contains("text_config");
-    m_prefix = severalParts ? "language_model.model." : "model.";
-  }
+  LayerWriter(InventoryBuilder& builder, const LayerSpec& spec, int layer, std::string at)
+      : m_builder(builder), m_config(builder.config()), m_names(builder.names()), m_spec(spec), m_layer(layer), m_at(std::move(at)) {}
 
-  TensorInventory build() {
-    const int64_t hidden = m_config.hiddenSize, vocab = m_config.vocabSize;
-    add(TensorRole::TokenEmbedding, m_prefix + "embed_tokens.weight", {vocab, hidden});
-    for (int layer = 0; layer < static_cast<int>(m_config.layerCount()); ++layer) addLayer(layer);
-    add(TensorRole::FinalNorm, m_prefix + "norm.weight", {hidden});
-    if (m_config.checkpoint.normBias) add(TensorRole::FinalNormBias, m_prefix + "norm.bias", {hidden});
-    const bool tied = m_config.tieWordEmbeddings;
-    if (!tied || m_config.checkpoint.tiedHeadStored) {
-      add(TensorRole::LmHead, "lm_head.weight", {vocab, hidden});
-      m_inventory.tensors.back().loaded = !tied;
-      if (m_config.checkpoint.headBias) add(TensorRole::LmHeadBias, "lm_head.bias", {vocab});
-    }
-    return std::move(m_inventory);
+  void write() {
+    writeNorms();
+    writeAttention();
+    if (m_spec.ffn == FfnKind::Dense) writeMlp();
+    if (m_spec.ffn == FfnKind::MixtureOfExperts) writeExperts();
   }
 
  private:
-  TensorEntry& add(TensorRole role, std::string name, std::vector<int64_t> shape, int layer = -1) {
-    TensorEntry entry;
-    entry.name = std::move(name);
-    entry.role = role;
-    entry.layer = layer;
-    entry.dtype = m_config.dtype;
-    entry.shape = std::move(shape);
-    expects(assignSplit(entry, m_config), "a formula's shape follows its configuration");
-    m_inventory.tensors.push_back(std::move(entry));
-    return m_inventory.tensors.back();
+  std::string name(std::string_view part, std::string_view module) const { return fmt::format("{}{}{}", m_at, part, module); }
+
+  void norm(TensorRole role, TensorRole biasRole, std::string_view module) {
+    m_builder.tensor(role, name(module, ".weight"), {m_config.hiddenSize}, m_layer);
+    if (m_config.checkpoint.normBias) m_builder.tensor(biasRole, name(module, ".bias"), {m_config.hiddenSize}, m_layer);
   }
 
-  void addNorm(TensorRole role, TensorRole biasRole, const std::string& name, int layer) {
-    add(role, name + ".weight", {m_config.hiddenSize}, layer);
-    if (m_config.checkpoint.normBias) add(biasRole, name + ".bias", {m_config.hiddenSize}, layer);
+  void linear(TensorRole role, TensorRole biasRole, std::string_view part, std::string_view module, int64_t out, int64_t in, bool bias = false) {
+    m_builder.linear({.module = name(part, module), .out = out, .in = in, .role = role, .biasRole = biasRole, .bias = bias, .layer = m_layer});
   }
 
-  void addNorms(const std::string& at, int layer) {
+  // A matrix whose split no role tells.
+  void splitLinear(std::string_view part, std::string_view module, int64_t out, int64_t in, int splitDim, std::vector<SplitSegment> segments, bool bias = false) {
+    m_builder.linear({.module = name(part, module), .out = out, .in = in, .bias = bias, .layer = m_layer, .splitDim = splitDim, .segments = std::move(segments)});
+  }
+
+  void plain(std::string_view part, std::string_view module, std::vector<int64_t> shape, std::vector<SplitSegment> segments = {}) {
+    TensorEntry& entry = m_builder.tensor(TensorRole::Other, name(part, module), std::move(shape), m_layer);
+    if (!segments.empty() && entry.loaded) {
+      entry.splitDim = 0;
+      entry.segments = std::move(segments);
+    }
+  }
+
+  void writeNorms() {
     const DecoderTraits& decoder = m_config.decoder;
-    if (decoder.preNorm) addNorm(TensorRole::AttentionNorm, TensorRole::AttentionNormBias, at + "input_layernorm", layer);
-    if (decoder.parallelBlock) return;
+    if (m_builder.family().norms == NormPlaces::OnePerMixer) return norm(TensorRole::AttentionNorm, TensorRole::AttentionNormBias, m_names.attentionNorm);
+    if (decoder.preNorm) norm(TensorRole::AttentionNorm, TensorRole::AttentionNormBias, m_names.attentionNorm);
+    if (decoder.parallelBlock && m_names.ffnNorm.empty()) return;
     if (m_config.modelType == "glm4") {
-      add(TensorRole::PostAttentionNorm, at + "post_self_attn_layernorm.weight", {m_config.hiddenSize}, layer);
-      add(TensorRole::FfnNorm, at + "post_attention_layernorm.weight", {m_config.hiddenSize}, layer);
-      add(TensorRole::PostFfnNorm, at + "post_mlp_layernorm.weight", {m_config.hiddenSize}, layer);
-      return;
+      norm(TensorRole::PostAttentionNorm, TensorRole::Other, "post_self_attn_layernorm");
+      norm(TensorRole::FfnNorm, TensorRole::Other, "post_attention_layernorm");
+      return norm(TensorRole::PostFfnNorm, TensorRole::Other, "post_mlp_layernorm");
     }
-    if (!decoder.postNorm) return addNorm(TensorRole::FfnNorm, TensorRole::FfnNormBias, at + "post_attention_layernorm", layer);
-    add(TensorRole::PostAttentionNorm, at + "post_attention_layernorm.weight", {m_config.hiddenSize}, layer);
-    if (decoder.preNorm) add(TensorRole::FfnNorm, at + "pre_feedforward_layernorm.weight", {m_config.hiddenSize}, layer);
-    add(TensorRole::PostFfnNorm, at + "post_feedforward_layernorm.weight", {m_config.hiddenSize}, layer);
+    if (!decoder.postNorm) return norm(TensorRole::FfnNorm, TensorRole::FfnNormBias, m_names.ffnNorm);
+    norm(TensorRole::PostAttentionNorm, TensorRole::Other, "post_attention_layernorm");
+    if (decoder.preNorm) norm(TensorRole::FfnNorm, TensorRole::Other, "pre_feedforward_layernorm");
+    norm(TensorRole::PostFfnNorm, TensorRole::Other, "post_feedforward_layernorm");
   }
 
-  void addAttention(const std::string& at, const LayerSpec& spec, int layer) {
+  void writeAttention() {
+    switch (m_spec.attention) {
+      case AttentionKind::Full:
+      case AttentionKind::SlidingWindow:
+      case AttentionKind::ChunkedWindow: return writeHeads(m_names.attention);
+      case AttentionKind::CrossAttention:
+        writeHeads("cross_attn.");
+        plain("", "cross_attn_attn_gate", {1});
+        return plain("", "cross_attn_mlp_gate", {1});
+      case AttentionKind::Latent: return writeLatent();
+      case AttentionKind::LinearAttention: return writeGatedDeltaNet();
+      case AttentionKind::Mamba: return m_builder.keys().has("mamba_num_heads") ? writeMamba2() : writeMamba1();
+      case AttentionKind::ShortConvolution: return writeShortConvolution();
+      case AttentionKind::None: return;
+    }
+  }
+
+  void writeHeads(std::string_view at) {
     const int64_t hidden = m_config.hiddenSize;
-    const int64_t q = spec.qHeads * spec.headDim, k = spec.kvHeads * spec.headDim, v = spec.kvHeads * spec.vHeadDim;
+    const int64_t q = m_spec.qHeads * m_spec.headDim, k = m_spec.kvHeads * m_spec.headDim, v = m_spec.kvHeads * m_spec.vHeadDim;
     const CheckpointTraits& stored = m_config.checkpoint;
-    const auto projection = [&](TensorRole weight, TensorRole bias, const char* name, int64_t out, int64_t in, bool withBias) {
-      add(weight, at + name + ".weight", {out, in}, layer);
-      if (withBias) add(bias, at + name + ".bias", {out}, layer);
-    };
     if (stored.fusedQkv) {
-      projection(TensorRole::Qkv, TensorRole::QkvBias, "qkv_proj", q + k + v, hidden, stored.qkvBias);
+      linear(TensorRole::Qkv, TensorRole::QkvBias, at, m_names.qkv, q + k + v, hidden, stored.qkvBias);
     } else {
-      projection(TensorRole::Q, TensorRole::QBias, "q_proj", q, hidden, stored.qkvBias);
-      projection(TensorRole::K, TensorRole::KBias, "k_proj", k, hidden, stored.qkvBias);
-      projection(TensorRole::V, TensorRole::VBias, "v_proj", v, hidden, stored.qkvBias);
+      if (stored.queryGate) {
+        splitLinear(at, m_names.q, 2 * q, hidden, 0, {{SplitUnit::QHeads, 2 * q, 2 * m_spec.headDim}}, stored.qkvBias);
+      } else {
+        linear(TensorRole::Q, TensorRole::QBias, at, m_names.q, q, hidden, stored.qkvBias);
+      }
+      linear(TensorRole::K, TensorRole::KBias, at, m_names.k, k, hidden, stored.qkvBias);
+      if (!m_spec.valuesAreKeys) linear(TensorRole::V, TensorRole::VBias, at, m_names.v, v, hidden, stored.qkvBias);
     }
-    projection(TensorRole::O, TensorRole::OBias, "o_proj", hidden, spec.qHeads * spec.vHeadDim, stored.outputBias);
-    if (m_config.decoder.qkNorm || m_config.decoder.qkNormFullWidth) {
-      add(TensorRole::QNorm, at + "q_norm.weight", {m_config.decoder.qkNormFullWidth ? q : spec.headDim}, layer);
-      add(TensorRole::KNorm, at + "k_norm.weight", {m_config.decoder.qkNormFullWidth ? k : spec.headDim}, layer);
+    linear(TensorRole::O, TensorRole::OBias, at, m_names.o, hidden, m_spec.qHeads * m_spec.vHeadDim, stored.outputBias);
+    const bool fullWidth = m_config.decoder.qkNormFullWidth;
+    if (m_config.decoder.qkNorm || fullWidth || m_spec.attention == AttentionKind::CrossAttention) {
+      // Cohere norms each head with weights of its own.
+      const bool ownWeights = m_config.modelType == "cohere";
+      const auto shape = [&](int64_t width, int64_t heads) { return ownWeights ? std::vector<int64_t>{heads, m_spec.headDim} : std::vector<int64_t>{fullWidth ? width : m_spec.headDim}; };
+      m_builder.tensor(ownWeights ? TensorRole::Other : TensorRole::QNorm, fmt::format("{}{}{}.weight", m_at, at, m_names.qNorm), shape(q, m_spec.qHeads), m_layer);
+      m_builder.tensor(ownWeights ? TensorRole::Other : TensorRole::KNorm, fmt::format("{}{}{}.weight", m_at, at, m_names.kNorm), shape(k, m_spec.kvHeads), m_layer);
     }
+    if (m_spec.sinks) m_builder.tensor(TensorRole::Sinks, fmt::format("{}{}{}", m_at, at, m_config.modelType == "mimo_v2_flash" ? "attention_sink_bias" : "sinks"), {m_spec.qHeads}, m_layer);
     if (stored.inverseFrequencies) {
-      TensorEntry& entry = add(TensorRole::Other, at + "rotary_emb.inv_freq", {spec.headDim / 2}, layer);
+      TensorEntry& entry = m_builder.tensor(TensorRole::Other, name(at, "rotary_emb.inv_freq"), {m_spec.headDim / 2}, m_layer);
       entry.dtype = DType::F32;
       entry.loaded = false;
     }
   }
 
-  void addMlp(const std::string& at, const LayerSpec& spec, int layer) {
-    const int64_t hidden = m_config.hiddenSize, width = spec.intermediateSize;
-    const bool bias = m_config.checkpoint.mlpBias;
-    if (m_config.checkpoint.fusedGateUp) {
-      add(TensorRole::GateUp, at + "gate_up_proj.weight", {2 * width, hidden}, layer);
+  // DeepSeek's latent attention, with the indexer of its sparse variant.
+  void writeLatent() {
+    const LatentAttention& latent = m_spec.latent;
+    const int64_t hidden = m_config.hiddenSize, heads = m_spec.qHeads, qk = latent.qkNopeHeadDim + latent.qkRopeHeadDim;
+    const std::string_view at = m_names.attention;
+    const bool bias = m_config.checkpoint.qkvBias;
+    if (latent.qLoraRank > 0) {
+      linear(TensorRole::Other, TensorRole::Other, at, "q_a_proj", latent.qLoraRank, hidden, bias);
+      plain(at, "q_a_layernorm.weight", {latent.qLoraRank});
+      splitLinear(at, "q_b_proj", heads * qk, latent.qLoraRank, 0, {{SplitUnit::QHeads, heads * qk, qk}});
     } else {
-      if (m_config.decoder.gatedMlp) add(TensorRole::Gate, at + "gate_proj.weight", {width, hidden}, layer);
-      if (m_config.decoder.gatedMlp && bias) add(TensorRole::GateBias, at + "gate_proj.bias", {width}, layer);
-      add(TensorRole::Up, at + "up_proj.weight", {width, hidden}, layer);
-      if (bias) add(TensorRole::UpBias, at + "up_proj.bias", {width}, layer);
+      splitLinear(at, "q_proj", heads * qk, hidden, 0, {{SplitUnit::QHeads, heads * qk, qk}});
     }
-    add(TensorRole::Down, at + "down_proj.weight", {hidden, width}, layer);
-    if (bias) add(TensorRole::DownBias, at + "down_proj.bias", {hidden}, layer);
+    linear(TensorRole::Other, TensorRole::Other, at, "kv_a_proj_with_mqa", latent.kvLoraRank + latent.qkRopeHeadDim, hidden, bias);
+    plain(at, "kv_a_layernorm.weight", {latent.kvLoraRank});
+    const int64_t kv = latent.qkNopeHeadDim + latent.vHeadDim;
+    splitLinear(at, "kv_b_proj", heads * kv, latent.kvLoraRank, 0, {{SplitUnit::QHeads, heads * kv, kv}});
+    linear(TensorRole::O, TensorRole::OBias, at, m_names.o, hidden, heads * latent.vHeadDim, bias);
+    if (!m_spec.indexer) return;
+    const int64_t dim = m_builder.keys().integer({"index_head_dim"}, 1, 8192).value_or(128), indexHeads = m_builder.keys().integer({"index_n_heads"}, 1, 4096).value_or(64);
+    linear(TensorRole::Other, TensorRole::Other, at, "indexer.wq_b", indexHeads * dim, latent.qLoraRank);
+    linear(TensorRole::Other, TensorRole::Other, at, "indexer.wk", dim, hidden);
+    plain(at, "indexer.k_norm.weight", {dim});
+    plain(at, "indexer.k_norm.bias", {dim});
+    plain(at, "indexer.weights_proj.weight", {indexHeads, hidden});
   }
 
-  void addLayer(int layer) {
-    const LayerSpec& spec = m_config.layers[static_cast<size_t>(layer)];
-    const std::string at = fmt::format("{}layers.{}.", m_prefix, layer);
-    addNorms(at, layer);
-    addAttention(at + "self_attn.", spec, layer);
-    if (spec.ffn == FfnKind::Dense) addMlp(at + "mlp.", spec, layer);
+  // Qwen3-Next and Qwen3.5.
+  void writeGatedDeltaNet() {
+    const ConfigReader& keys = m_builder.keys();
+    const int64_t hidden = m_config.hiddenSize;
+    const int64_t keyHeads = keys.integer({"linear_num_key_heads"}, 1, 4096).value_or(16), valueHeads = keys.integer({"linear_num_value_heads"}, 1, 4096).value_or(32);
+    const int64_t keyDim = keys.integer({"linear_key_head_dim"}, 1, 8192).value_or(128), valueDim = keys.integer({"linear_value_head_dim"}, 1, 8192).value_or(128);
+    const int64_t kernel = keys.integer({"linear_conv_kernel_dim"}, 1, 64).value_or(4);
+    const int64_t k = keyHeads * keyDim, v = valueHeads * valueDim;
+    const std::string_view at = "linear_attn.";
+    const SplitSegment keyRows{SplitUnit::QHeads, k, keyDim}, valueRows{SplitUnit::QHeads, v, valueDim}, gates{SplitUnit::QHeads, valueHeads, 1};
+    if (m_config.modelType == "qwen3_next") {
+      const int64_t grouped = 2 * k + 2 * v;
+      splitLinear(at, "in_proj_qkvz", grouped, hidden, 0, {{SplitUnit::QHeads, grouped, grouped / keyHeads}});
+      splitLinear(at, "in_proj_ba", 2 * valueHeads, hidden, 0, {{SplitUnit::QHeads, 2 * valueHeads, std::max<int64_t>(1, 2 * valueHeads / keyHeads)}});
+    } else {
+      splitLinear(at, "in_proj_qkv", 2 * k + v, hidden, 0, {keyRows, keyRows, valueRows});
+      splitLinear(at, "in_proj_z", v, hidden, 0, {valueRows});
+      splitLinear(at, "in_proj_b", valueHeads, hidden, 0, {gates});
+      splitLinear(at, "in_proj_a", valueHeads, hidden, 0, {gates});
+    }
+    plain(at, "conv1d.weight", {2 * k + v, 1, kernel}, {keyRows, keyRows, valueRows});
+    plain(at, "dt_bias", {valueHeads}, {gates});
+    plain(at, "A_log", {valueHeads}, {gates});
+    plain(at, "norm.weight", {valueDim});
+    splitLinear(at, "out_proj", hidden, v, 1, {valueRows});
   }
 
+  // Jamba.
+  void writeMamba1() {
+    const ConfigReader& keys = m_builder.keys();
+    const int64_t hidden = m_config.hiddenSize, inner = hidden * keys.integer({"mamba_expand"}, 1, 64).value_or(2);
+    const int64_t state = keys.integer({"mamba_d_state"}, 1, 8192).value_or(16), kernel = keys.integer({"mamba_d_conv"}, 1, 64).value_or(4);
+    const int64_t rank = keys.integer({"mamba_dt_rank"}, 1, 65536).value_or(ceilDiv(hidden, 16));
+    const SplitSegment columns{SplitUnit::MlpColumns, inner, 1};
+    const bool bias = keys.flag({"mamba_proj_bias"}).value_or(false);
+    const std::string_view at = "mamba.";
+    splitLinear(at, "in_proj", 2 * inner, hidden, 0, {columns, columns}, bias);
+    plain(at, "conv1d.weight", {inner, 1, kernel}, {columns});
+    if (keys.flag({"mamba_conv_bias"}).value_or(true)) plain(at, "conv1d.bias", {inner}, {columns});
+    splitLinear(at, "x_proj", rank + 2 * state, inner, 1, {columns});
+    splitLinear(at, "dt_proj", inner, rank, 0, {columns}, true);
+    plain(at, "A_log", {inner, state}, {columns});
+    plain(at, "D", {inner}, {columns});
+    splitLinear(at, "out_proj", hidden, inner, 1, {columns}, bias);
+    plain(at, "dt_layernorm.weight", {rank});
+    plain(at, "b_layernorm.weight", {state});
+    plain(at, "c_layernorm.weight", {state});
+  }
+
+  // Nemotron-H.
+  void writeMamba2() {
+    const ConfigReader& keys = m_builder.keys();
+    const int64_t hidden = m_config.hiddenSize, heads = keys.integer({"mamba_num_heads"}, 1, 65536).value_or(1), dim = keys.integer({"mamba_head_dim"}, 1, 8192).value_or(64);
+    const int64_t groups = keys.integer({"n_groups"}, 1, 4096).value_or(8), state = keys.integer({"ssm_state_size"}, 1, 8192).value_or(128);
+    const int64_t kernel = keys.integer({"conv_kernel"}, 1, 64).value_or(4), inner = heads * dim;
+    const bool bias = keys.flag({"mamba_proj_bias"}).value_or(false);
+    const SplitSegment headRows{SplitUnit::QHeads, inner, dim}, groupRows{SplitUnit::QHeads, groups * state, state}, perHead{SplitUnit::QHeads, heads, 1};
+    const std::string_view at = m_names.attention;
+    splitLinear(at, "in_proj", 2 * inner + 2 * groups * state + heads, hidden, 0, {headRows, headRows, groupRows, groupRows, perHead}, bias);
+    plain(at, "conv1d.weight", {inner + 2 * groups * state, 1, kernel}, {headRows, groupRows, groupRows});
+    if (keys.flag({"use_conv_bias"}).value_or(true)) plain(at, "conv1d.bias", {inner + 2 * groups * state}, {headRows, groupRows, groupRows});
+    for (const char* one : {"A_log", "D", "dt_bias"}) plain(at, one, {heads}, {perHead});
+    plain(at, "norm.weight", {inner}, {headRows});
+    splitLinear(at, "out_proj", hidden, inner, 1, {headRows}, bias);
+  }
+
+  // LFM2.
+  void writeShortConvolution() {
+    const int64_t hidden = m_config.hiddenSize, kernel = m_builder.keys().integer({"conv_L_cache"}, 1, 64).value_or(3);
+    const SplitSegment columns{SplitUnit::MlpColumns, hidden, 1};
+    splitLinear("conv.", "in_proj", 3 * hidden, hidden, 0, {columns, columns, columns});
+    plain("conv.", "conv.weight", {hidden, 1, kernel}, {columns});
+    splitLinear("conv.", "out_proj", hidden, hidden, 1, {columns});
+  }
+
+  void writeMlp() {
+    const int64_t hidden = m_config.hiddenSize, width = m_spec.intermediateSize;
+    const bool bias = m_config.checkpoint.mlpBias;
+    const std::string_view at = m_names.mlp;
+    if (m_config.checkpoint.fusedGateUp) {
+      linear(TensorRole::GateUp, TensorRole::Other, at, m_names.gateUp, 2 * width, hidden);
+    } else {
+      if (m_config.decoder.gatedMlp) linear(TensorRole::Gate, TensorRole::GateBias, at, m_names.gate, width, hidden, bias);
+      linear(TensorRole::Up, TensorRole::UpBias, at, m_names.up, width, hidden, bias);
+    }
+    linear(TensorRole::Down, TensorRole::DownBias, at, m_names.down, hidden, width, bias);
+  }
+
+  void expertLinear(TensorRole role, std::string_view module, int64_t out, int64_t in) {
+    m_builder.linear({.module = fmt::format("{}{}experts.*.{}", m_at, m_names.moe, module), .out = out, .in = in, .role = role, .layer = m_layer, .experts = m_spec.moe.experts});
+  }
+
+  void writeExperts() {
+    const MoeParameters& moe = m_spec.moe;
+    const int64_t hidden = m_config.hiddenSize, width = moe.expertIntermediate, experts = moe.experts;
+    // Nemotron-H's experts may work in a smaller space.
+    const int64_t latent = m_builder.keys().integer({"moe_latent_size"}, 1, 1 << 17).value_or(hidden);
+    m_builder.tensor(TensorRole::Router, fmt::format("{}{}{}.weight", m_at, m_names.moe, m_names.router), {experts, hidden}, m_layer);
+    if (moe.routerBias) {
+      TensorEntry& bias = m_builder.tensor(TensorRole::RouterBias, name(m_names.moe, m_names.routerBias), {experts}, m_layer);
+      if (m_names.routerBias.ends_with("correction_bias")) bias.dtype = DType::F32;
+    }
+    if (latent != hidden) {
+      linear(TensorRole::Other, TensorRole::Other, m_names.moe, "fc1_latent_proj", latent, hidden);
+      linear(TensorRole::Other, TensorRole::Other, m_names.moe, "fc2_latent_proj", hidden, latent);
+    }
+    const bool quantized = m_config.quantization && m_config.quantization->method != "gguf";
+    if (m_builder.family().experts == ExpertStyle::PerExpert || (quantized && m_config.quantization->method != "mxfp4")) {
+      if (m_config.decoder.gatedMlp) expertLinear(TensorRole::ExpertGate, m_names.expertGate, width, latent);
+      expertLinear(TensorRole::ExpertUp, m_names.expertUp, width, latent);
+      expertLinear(TensorRole::ExpertDown, m_names.expertDown, latent, width);
+    } else {
+      writeFusedExperts(quantized);
+    }
+    if (moe.sharedIntermediate > 0) {
+      if (m_config.decoder.gatedMlp) linear(TensorRole::SharedGate, TensorRole::Other, m_names.shared, m_names.gate, moe.sharedIntermediate, hidden);
+      linear(TensorRole::SharedUp, TensorRole::Other, m_names.shared, m_names.up, moe.sharedIntermediate, hidden);
+      linear(TensorRole::SharedDown, TensorRole::Other, m_names.shared, m_names.down, hidden, moe.sharedIntermediate);
+      if (moe.sharedGate) m_builder.tensor(TensorRole::SharedRouter, name(m_names.moe, "shared_expert_gate.weight"), {1, hidden}, m_layer);
+    }
+  }
+
+  // One tensor for all experts of the layer. Rows of gate and up alternate in gpt-oss.
+  void writeFusedExperts(bool mxfp4) {
+    const MoeParameters& moe = m_spec.moe;
+    const int64_t hidden = m_config.hiddenSize, width = moe.expertIntermediate, experts = moe.experts;
+    const bool alternating = m_config.modelType == "gpt_oss";
+    const std::vector<SplitSegment> pairs{{SplitUnit::ExpertColumns, 2 * width, 2}}, halves{{SplitUnit::ExpertColumns, width, 1}, {SplitUnit::ExpertColumns, width, 1}};
+    const auto& gateUpRows = alternating ? pairs : halves;
+    const auto add = [&](TensorRole role, std::string_view module, std::vector<int64_t> shape, int splitDim, std::vector<SplitSegment> segments, DType dtype,
+                         std::optional<int64_t> logical = std::nullopt) {
+      TensorEntry& entry = m_builder.tensor(TensorRole::Other, fmt::format("{}{}{}", m_at, m_names.moe, module), std::move(shape), m_layer);
+      entry.dtype = dtype;
+      entry.logicalParameters = logical;
+      if (!entry.loaded) return;
+      entry.role = role;
+      entry.splitDim = splitDim;
+      entry.segments = std::move(segments);
+    };
+    const DType plainType = m_config.dtype;
+    const std::string_view gateUp = m_names.expertGate, down = m_names.expertDown;
+    const bool columns = m_builder.family().experts == ExpertStyle::FusedColumns;
+    if (mxfp4) {
+      const std::string up(gateUp), out(down);
+      const std::vector<SplitSegment> blocks{{SplitUnit::ExpertColumns, ceilDiv(width, 32), 1}};
+      add(TensorRole::ExpertGateUp, up + "_blocks", {experts, 2 * width, ceilDiv(hidden, 32), 16}, 1, gateUpRows, DType::U8, experts * 2 * width * hidden);
+      add(TensorRole::Other, up + "_scales", {experts, 2 * width, ceilDiv(hidden, 32)}, 1, gateUpRows, DType::U8, 0);
+      add(TensorRole::ExpertDown, out + "_blocks", {experts, hidden, ceilDiv(width, 32), 16}, 2, blocks, DType::U8, experts * hidden * width);
+      add(TensorRole::Other, out + "_scales", {experts, hidden, ceilDiv(width, 32)}, 2, blocks, DType::U8, 0);
+    } else if (columns) {
+      add(TensorRole::ExpertGateUp, gateUp, {experts, hidden, 2 * width}, 2, gateUpRows, plainType);
+      add(TensorRole::ExpertDown, down, {experts, width, hidden}, 1, {{SplitUnit::ExpertColumns, width, 1}}, plainType);
+    } else {
+      add(TensorRole::ExpertGateUp, gateUp, {experts, 2 * width, hidden}, 1, gateUpRows, plainType);
+      add(TensorRole::ExpertDown, down, {experts, hidden, width}, 2, {{SplitUnit::ExpertColumns, width, 1}}, plainType);
+    }
+    if (!m_config.checkpoint.expertBias) return;
+    add(TensorRole::Other, std::string(gateUp) + "_bias", {experts, 2 * width}, 1, gateUpRows, plainType);
+    add(TensorRole::Other, std::string(down) + "_bias", {experts, hidden}, -1, {}, plainType);
+  }
+
+  InventoryBuilder& m_builder;
   const ModelConfig& m_config;
-  std::string m_prefix;
-  TensorInventory m_inventory;
+  const TensorNames& m_names;
+  const LayerSpec& m_spec;
+  int m_layer;
+  std::string m_at;
 };
+
+// Embedding and head; MLX quantizes them too.
+void writeTable(InventoryBuilder& builder, TensorRole role, const std::string& module) {
+  const ModelConfig& config = builder.config();
+  if (config.quantization && config.quantization->method == "mlx") builder.linear({.module = module, .out = config.vocabSize, .in = config.hiddenSize, .role = role});
+  else builder.tensor(role, module + ".weight", {role == TensorRole::TokenEmbedding ? config.vocabSize + config.checkpoint.additionalEmbeddings : config.vocabSize, config.hiddenSize});
+}
 
 }  // namespace
 
+void writeLayer(InventoryBuilder& builder, const LayerSpec& spec, int layer, const std::string& at) {
+  LayerWriter(builder, spec, layer, at).write();
+}
+
 TensorInventory inventoryOfConfig(const ModelConfig& config) {
-  return FormulaBuilder(config).build();
+  InventoryBuilder builder(config);
+  const TensorNames& names = builder.names();
+  writeTable(builder, TensorRole::TokenEmbedding, builder.prefix() + std::string(names.embedding));
+  for (int layer = 0; layer < static_cast<int>(config.layerCount()); ++layer)
+    writeLayer(builder, config.layers[static_cast<size_t>(layer)], layer, fmt::format("{}{}{}.", builder.prefix(), names.layers, layer));
+  const std::string norm = builder.prefix() + std::string(names.finalNorm);
+  builder.tensor(TensorRole::FinalNorm, norm + ".weight", {config.hiddenSize});
+  if (config.checkpoint.normBias) builder.tensor(TensorRole::FinalNormBias, norm + ".bias", {config.hiddenSize});
+  if (!config.tieWordEmbeddings) {
+    writeTable(builder, TensorRole::LmHead, std::string(names.head));
+    if (config.checkpoint.headBias) builder.tensor(TensorRole::LmHeadBias, std::string(names.head) + ".bias", {config.vocabSize});
+  } else if (config.checkpoint.tiedHeadStored) {
+    builder.tensor(TensorRole::LmHead, std::string(names.head) + ".weight", {config.vocabSize, config.hiddenSize}).loaded = false;
+  }
+  if (builder.family().extras) builder.family().extras(builder);
+  return builder.take();
 }
 
 }  // namespace headroom

@@ -8,7 +8,6 @@
 #include "core/model/model_family.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 namespace headroom {
@@ -25,26 +24,6 @@ constexpr int64_t kMaxExperts = 4096;
 constexpr int64_t kMaxContext = int64_t{1} << 40;
 
 constexpr ModelFamily kUnknownFamily{.modelTypes = "", .architecture = ""};
-
-// Sub-objects that hold the language model of a model with several parts.
-constexpr std::array kTextObjects = {"text_config", "llm_config", "language_config", "thinker_config"};
-
-// The language model's keys over the outer ones.
-nlohmann::json flattened(const nlohmann::json& outer) {
-  for (const char* name : kTextObjects) {
-    const auto inner = outer.find(name);
-    if (inner == outer.end() || !inner->is_object()) continue;
-    nlohmann::json merged = outer;
-    merged.erase(name);
-    const nlohmann::json text = flattened(*inner);
-    for (const auto& [key, value] : text.items())
-      if (!value.is_null() || !merged.contains(key)) merged[key] = value;
-    merged["model_type"] = outer.value("model_type", nlohmann::json(nullptr));
-    if (merged["model_type"].is_null() && text.contains("model_type")) merged["model_type"] = text["model_type"];
-    return merged;
-  }
-  return outer;
-}
 
 std::string architectureOf(const ConfigReader& keys, const ModelFamily& family) {
   const auto names = keys.texts({"architectures"});
@@ -85,14 +64,15 @@ void readSizes(const ConfigReader& keys, const ModelFamily& family, ModelConfig&
     config.vocabSize = family.vocabSize;
     config.warnings.push_back(fmt::format("vocab_size is not given: the class default {} is taken", family.vocabSize));
   } else {
-    config.vocabSize = required({"vocab_size", "padded_vocab_size"}, kMaxVocabulary);
+    config.vocabSize = required({"embedding_size", "padded_vocab_size", "vocab_size"}, kMaxVocabulary);
   }
-  config.kvHeads = keys.integer({"num_key_value_heads", "n_head_kv", "num_kv_heads", "multi_query_group_num"}, 1, kMaxHeads).value_or(config.qHeads);
+  config.kvHeads = keys.integer({"num_key_value_heads", "n_head_kv", "num_kv_heads", "multi_query_group_num"}, 1, kMaxHeads)
+                       .value_or(keys.object("attn_config").integer({"kv_n_heads"}, 1, kMaxHeads).value_or(config.qHeads));
   if (const auto dim = keys.integer({"head_dim", "attention_head_dim", "kv_channels"}, 1, kMaxHeadDim)) {
     config.headDim = *dim;
   } else {
     config.headDim = std::max<int64_t>(config.hiddenSize / config.qHeads, 1);
-    if (config.hiddenSize % config.qHeads != 0)
+    if (config.hiddenSize % config.qHeads != 0 && !keys.has("kv_lora_rank"))
       keys.fail("num_attention_heads", config.qHeads, fmt::format("a divisor of hidden_size {}, or the key head_dim", config.hiddenSize));
   }
   if (config.qHeads % config.kvHeads != 0)
@@ -165,7 +145,8 @@ void readRope(const ConfigReader& keys, const ModelFamily& family, ModelConfig& 
   const auto scaling = byLayerType ? parameters.object("full_attention") : parameters;
   const auto partial = scaling.number({"partial_rotary_factor"}, 0.001, 1.0);
   const double fraction = partial ? *partial : keys.number({"partial_rotary_factor", "rotary_pct", "rope_pct"}, 0.001, 1.0).value_or(family.partialRotary);
-  const int64_t rotated = static_cast<int64_t>(static_cast<double>(config.headDim) * fraction);
+  const LayerSpec& first = config.layers.front();
+  const int64_t rotated = first.attention == AttentionKind::Latent ? first.latent.qkRopeHeadDim : static_cast<int64_t>(static_cast<double>(config.headDim) * fraction);
   rope.rotaryDim = keys.integer({"rotary_dim"}, 2, kMaxHeadDim).value_or(rotated);
   rope.originalContext = keys.integer({"original_max_position_embeddings"}, 1, kMaxContext).value_or(0);
   if (!scaling.json().empty()) readRopeScaling(scaling, config, rope);
@@ -235,6 +216,79 @@ void readAttentionKinds(const ConfigReader& keys, const ModelFamily& family, Mod
     } else {
       return keys.fail("layer_types", type, "full_attention, sliding_attention, chunked_attention, linear_attention, conv or mamba");
     }
+  }
+}
+
+// Which layers have experts, by whichever key the family places them with.
+std::vector<bool> expertLayers(const ConfigReader& keys, int64_t count) {
+  std::vector<bool> result(static_cast<size_t>(count), true);
+  const auto drop = [&](const auto& isDense) {
+    for (int64_t i = 0; i < count; ++i)
+      if (isDense(i)) result[static_cast<size_t>(i)] = false;
+  };
+  if (const auto first = keys.integer({"first_k_dense_replace"}, 0, kMaxLayers)) drop([&](int64_t i) { return i < *first; });
+  if (const auto* frequency = keys.find({"moe_layer_freq"}); frequency && frequency->is_array()) {
+    const auto list = keys.integers({"moe_layer_freq"}, 0, 1);
+    drop([&](int64_t i) { return i < static_cast<int64_t>(list.size()) && list[static_cast<size_t>(i)] == 0; });
+  } else if (const auto every = keys.integer({"moe_layer_freq"}, 1, kMaxLayers)) {
+    drop([&](int64_t i) { return i % *every != 0; });
+  }
+  if (const auto step = keys.integer({"decoder_sparse_step", "interleave_moe_layer_step"}, 1, kMaxLayers)) drop([&](int64_t i) { return (i + 1) % *step != 0; });
+  for (int64_t dense : keys.integers({"mlp_only_layers"}, 0, kMaxLayers)) drop([&](int64_t i) { return i == dense; });
+  if (const auto types = keys.texts({"mlp_layer_types"}); !types.empty())
+    drop([&](int64_t i) { return i < static_cast<int64_t>(types.size()) && types[static_cast<size_t>(i)] != "sparse"; });
+  if (const auto period = keys.integer({"expert_layer_period"}, 1, kMaxLayers)) {
+    const int64_t offset = keys.integer({"expert_layer_offset"}, 0, kMaxLayers).value_or(0);
+    drop([&](int64_t i) { return i % *period != offset % *period; });
+  }
+  return result;
+}
+
+void readExperts(const ConfigReader& keys, ModelConfig& config) {
+  MoeParameters moe;
+  const ConfigReader nested = keys.object("ffn_config");
+  moe.experts = keys.integer({"num_experts", "n_routed_experts", "num_local_experts", "moe_num_experts"}, 0, kMaxExperts).value_or(nested.integer({"moe_num_experts"}, 0, kMaxExperts).value_or(0));
+  if (moe.experts == 0) return;
+  moe.expertsPerToken = keys.integer({"num_experts_per_tok", "experts_per_token", "moe_top_k", "top_k_experts", "moe_topk"}, 1, kMaxExperts).value_or(nested.integer({"moe_top_k"}, 1, kMaxExperts).value_or(0));
+  if (moe.expertsPerToken == 0) config.warnings.push_back("the number of experts used for a token is not given");
+  if (moe.expertsPerToken > moe.experts) keys.fail("num_experts_per_tok", moe.expertsPerToken, fmt::format("at most the {} experts", moe.experts));
+  moe.expertIntermediate = keys.integer({"moe_intermediate_size", "expert_ffn_hidden_size"}, 1, kMaxIntermediate).value_or(config.intermediateSize);
+  if (moe.expertIntermediate == 0) keys.fail(Error{keys.where() + ": moe_intermediate_size", "no such key", "the width of one expert", ""});
+  moe.sharedExperts = keys.integer({"n_shared_experts", "num_shared_experts"}, 0, kMaxExperts).value_or(0);
+  if (const auto width = keys.integer({"shared_expert_intermediate_size"}, 0, kMaxIntermediate)) {
+    moe.sharedIntermediate = *width;
+    moe.sharedExperts = *width > 0 ? 1 : 0;
+    moe.sharedGate = *width > 0;
+  } else {
+    moe.sharedIntermediate = moe.sharedExperts * keys.integer({"moe_shared_expert_intermediate_size", "share_expert_dim"}, 1, kMaxIntermediate).value_or(moe.expertIntermediate);
+  }
+  const auto placed = expertLayers(keys, config.layerCount());
+  for (size_t i = 0; i < config.layers.size(); ++i) {
+    if (!placed[i]) continue;
+    config.layers[i].ffn = FfnKind::MixtureOfExperts;
+    config.layers[i].moe = moe;
+  }
+}
+
+void readLatentAttention(const ConfigReader& keys, ModelConfig& config) {
+  if (!keys.has("kv_lora_rank")) return;
+  const auto required = [&](std::string_view key) {
+    const auto value = keys.integer({key}, 1, 1 << 16);
+    if (!value && !keys.has(key)) keys.fail(Error{fmt::format("{}: {}", keys.where(), key), "no such key", "a size, as kv_lora_rank is given", ""});
+    return value.value_or(1);
+  };
+  LatentAttention latent;
+  latent.kvLoraRank = required("kv_lora_rank");
+  latent.qLoraRank = keys.integer({"q_lora_rank"}, 0, 1 << 16).value_or(0);
+  latent.qkNopeHeadDim = required("qk_nope_head_dim");
+  latent.qkRopeHeadDim = required("qk_rope_head_dim");
+  latent.vHeadDim = keys.integer({"v_head_dim"}, 1, 1 << 16).value_or(std::max<int64_t>(1, config.hiddenSize / config.qHeads));
+  config.headDim = latent.qkNopeHeadDim + latent.qkRopeHeadDim;
+  for (auto& layer : config.layers) {
+    layer.attention = AttentionKind::Latent;
+    layer.latent = latent;
+    layer.headDim = config.headDim;
+    layer.vHeadDim = latent.vHeadDim;
   }
 }
 
@@ -325,7 +379,7 @@ Result<ModelConfig> parseModelConfig(std::string_view text, const std::string& w
   std::optional<Error> error;
   ModelConfig config;
   config.raw = std::move(*parsed);
-  const nlohmann::json merged = flattened(config.raw);
+  const nlohmann::json merged = languageModelKeys(config.raw);
   const ConfigReader keys(merged, where, error);
 
   config.modelType = keys.text({"model_type"}).value_or("");
@@ -344,11 +398,16 @@ Result<ModelConfig> parseModelConfig(std::string_view text, const std::string& w
   config.tieWordEmbeddings = keys.flag({"tie_word_embeddings"}).value_or(family.tiedByDefault);
   readTokens(keys, config);
   readAttentionKinds(keys, family, config);
+  readLatentAttention(keys, config);
+  readExperts(keys, config);
+  config.checkpoint.mtpLayers = keys.integer({"num_nextn_predict_layers", "mtp_num_hidden_layers"}, 0, 64).value_or(0);
   readTraits(keys, family, config);
   readRope(keys, family, config);
   readQuantization(keys, config);
   noteStoredExtras(keys, config);
+  if (!family.lacks.empty()) config.missingInEngine.emplace_back(family.lacks);
   if (family.adjust && !error) family.adjust({keys, family, config});
+  if (!error && config.raw.contains("vision_config")) config.missingInEngine.emplace_back("image input");
   if (error) return tl::unexpected(*error);
   noteMissingInEngine(config);
   return config;

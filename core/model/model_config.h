@@ -59,6 +59,9 @@ struct LayerSpec {
   int64_t intermediateSize = 0;  // dense width
   MoeParameters moe;
   LatentAttention latent;
+  bool sinks = false;          // a learned logit for each query head
+  bool indexer = false;        // sparse latent attention selects its tokens by an indexer
+  bool valuesAreKeys = false;  // no v_proj: the keys serve as values (Gemma 4)
   friend bool sameKvShape(const LayerSpec& a, const LayerSpec& b) {
     return a.attention == b.attention && a.window == b.window && a.kvHeads == b.kvHeads && a.headDim == b.headDim && a.vHeadDim == b.vHeadDim;
   }
@@ -96,6 +99,9 @@ struct DecoderTraits {
 struct CheckpointTraits {
   bool qkvBias = false, outputBias = false, mlpBias = false, headBias = false, normBias = false;
   bool fusedQkv = false, fusedGateUp = false;
+  bool queryGate = false;           // q_proj also makes a gate for each query head (Qwen3-Next)
+  bool expertBias = false;
+  int64_t additionalEmbeddings = 0; // rows of the embedding beyond the head's (Llama 3.2 Vision)
   bool tiedHeadStored = false;      // lm_head is in the file although it equals the embedding
   bool inverseFrequencies = false;  // rotary_emb.inv_freq of each layer (Transformers before 4.32)
   int64_t mtpLayers = 0;            // multi-token prediction layers behind the decoder's

@@ -2,6 +2,8 @@
 // The table of model families. Defaults are those of each family's configuration class in Hugging Face Transformers.
 #include "core/model/model_family.h"
 
+#include "core/model/inventory_extras.h"
+
 #include <array>
 #include <cmath>
 
@@ -52,6 +54,273 @@ void adjustGranite(FamilyContext context) {
   decoder.attentionScale = context.keys.number({"attention_multiplier"}, 1e-9, 1e9).value_or(1.0);
 }
 
+// Every layer has the same keys under names of their own for the windowed layers.
+void adjustMimoV2(FamilyContext context) {
+  ModelConfig& config = context.config;
+  const ConfigReader& keys = context.keys;
+  const auto pattern = keys.integers({"hybrid_layer_pattern"}, 0, 1);
+  const int64_t window = keys.integer({"sliding_window"}, 1, 1 << 30).value_or(128);
+  const int64_t valueDim = keys.integer({"v_head_dim"}, 1, 8192).value_or(config.headDim);
+  const bool windowSinks = keys.flag({"add_swa_attention_sink_bias"}).value_or(false), fullSinks = keys.flag({"add_full_attention_sink_bias"}).value_or(false);
+  for (size_t i = 0; i < config.layers.size(); ++i) {
+    LayerSpec& layer = config.layers[i];
+    layer.vHeadDim = valueDim;
+    const bool windowed = i < pattern.size() && pattern[i] == 1;
+    layer.attention = windowed ? AttentionKind::SlidingWindow : AttentionKind::Full;
+    layer.window = windowed ? window : 0;
+    layer.localRope = windowed;
+    layer.sinks = windowed ? windowSinks : fullSinks;
+    if (!windowed) continue;
+    layer.qHeads = keys.integer({"swa_num_attention_heads"}, 1, 4096).value_or(layer.qHeads);
+    layer.kvHeads = keys.integer({"swa_num_key_value_heads"}, 1, 4096).value_or(layer.kvHeads);
+    layer.headDim = keys.integer({"swa_head_dim"}, 1, 8192).value_or(layer.headDim);
+    layer.vHeadDim = keys.integer({"swa_v_head_dim"}, 1, 8192).value_or(layer.vHeadDim);
+  }
+  config.localRope.theta = keys.number({"swa_rope_theta"}, 1, 1e12).value_or(10000.0);
+  config.decoder.attentionSinks = windowSinks || fullSinks;
+}
+
+void adjustGptOss(FamilyContext context) {
+  context.config.decoder.attentionSinks = true;
+  context.config.checkpoint.expertBias = true;
+  for (auto& layer : context.config.layers) {
+    layer.sinks = true;
+    layer.moe.routerBias = true;
+  }
+  context.config.missingInEngine.push_back("clamped SwiGLU");
+}
+
+void adjustLlama4(FamilyContext context) {
+  ModelConfig& config = context.config;
+  const ConfigReader& keys = context.keys;
+  const auto rotates = keys.integers({"no_rope_layers"}, 0, 1);
+  const int64_t interval = keys.integer({"nope_layer_interval"}, 1, 100000).value_or(4), chunk = keys.integer({"attention_chunk_size"}, 1, 1 << 30).value_or(8192);
+  const int64_t denseWidth = keys.integer({"intermediate_size_mlp"}, 1, 1 << 20).value_or(config.intermediateSize);
+  for (size_t i = 0; i < config.layers.size(); ++i) {
+    LayerSpec& layer = config.layers[i];
+    layer.rope = rotates.size() > i ? rotates[i] == 1 : (static_cast<int64_t>(i) + 1) % interval != 0;
+    layer.attention = layer.rope ? AttentionKind::ChunkedWindow : AttentionKind::Full;
+    layer.window = layer.rope ? chunk : 0;
+    layer.intermediateSize = denseWidth;
+    if (layer.ffn == FfnKind::MixtureOfExperts) layer.moe.sharedExperts = 1, layer.moe.sharedIntermediate = layer.moe.expertIntermediate;
+  }
+  // Its norm of queries and keys has no weights.
+  config.decoder.qkNorm = false;
+  if (keys.flag({"use_qk_norm"}).value_or(true)) config.missingInEngine.push_back("query and key norm without weights");
+}
+
+void adjustMllama(FamilyContext context) {
+  ModelConfig& config = context.config;
+  config.checkpoint.additionalEmbeddings = 8;
+  for (int64_t at : context.keys.integers({"cross_attention_layers"}, 0, 1023))
+    if (at < config.layerCount()) config.layers[static_cast<size_t>(at)].attention = AttentionKind::CrossAttention;
+}
+
+// Full attention in every full_attention_interval-th layer, where layer_types is silent.
+void adjustQwenHybrid(FamilyContext context) {
+  ModelConfig& config = context.config;
+  const int64_t interval = context.keys.integer({"full_attention_interval"}, 1, 1024).value_or(4);
+  if (!context.keys.has("layer_types"))
+    for (size_t i = 0; i < config.layers.size(); ++i)
+      if ((static_cast<int64_t>(i) + 1) % interval != 0) config.layers[i].attention = AttentionKind::LinearAttention;
+  config.checkpoint.queryGate = context.keys.flag({"attn_output_gate"}).value_or(true);
+  config.missingInEngine.push_back("gated attention");
+  if (config.modelType != "qwen3_next") return;
+  config.checkpoint.mtpLayers = 1;
+  config.warnings.push_back("one multi-token prediction layer is counted, as published checkpoints hold it; config.json does not name it");
+}
+
+void adjustJamba(FamilyContext context) {
+  ModelConfig& config = context.config;
+  const int64_t period = context.keys.integer({"attn_layer_period"}, 1, 1024).value_or(8), offset = context.keys.integer({"attn_layer_offset"}, 0, 1024).value_or(4);
+  for (size_t i = 0; i < config.layers.size(); ++i) {
+    LayerSpec& layer = config.layers[i];
+    layer.rope = false;
+    if (static_cast<int64_t>(i) % period != offset % period) layer.attention = AttentionKind::Mamba;
+  }
+}
+
+// M: Mamba, *: attention, E: experts, -: MLP; each alone in its layer.
+void adjustNemotronH(FamilyContext context) {
+  ModelConfig& config = context.config;
+  const std::string pattern = context.keys.text({"hybrid_override_pattern"}).value_or("");
+  if (pattern.size() != config.layers.size())
+    return context.keys.fail("hybrid_override_pattern", pattern.size(), fmt::format("one letter for each of the {} layers", config.layerCount()));
+  const LayerSpec like = config.layers.front();
+  for (size_t i = 0; i < pattern.size(); ++i) {
+    LayerSpec& layer = config.layers[i];
+    const MoeParameters moe = like.moe;
+    layer.attention = pattern[i] == '*' ? AttentionKind::Full : pattern[i] == 'M' ? AttentionKind::Mamba : AttentionKind::None;
+    layer.ffn = pattern[i] == 'E' ? FfnKind::MixtureOfExperts : pattern[i] == '-' ? FfnKind::Dense : FfnKind::None;
+    layer.moe = pattern[i] == 'E' ? moe : MoeParameters{};
+    layer.rope = false;
+  }
+}
+
+void adjustLfm2(FamilyContext context) {
+  ModelConfig& config = context.config;
+  if (context.keys.has("full_attn_idxs") && !context.keys.has("layer_types")) {
+    for (auto& layer : config.layers) layer.attention = AttentionKind::ShortConvolution;
+    for (int64_t at : context.keys.integers({"full_attn_idxs"}, 0, 1023))
+      if (at < config.layerCount()) config.layers[static_cast<size_t>(at)].attention = AttentionKind::Full;
+  }
+  int64_t width = context.keys.integer({"block_ff_dim", "intermediate_size"}, 1, 1 << 20).value_or(config.intermediateSize);
+  if (context.keys.flag({"block_auto_adjust_ff_dim"}).value_or(true)) {
+    width = 2 * width / 3;
+    const double multiplier = context.keys.number({"block_ffn_dim_multiplier"}, 1e-3, 1e3).value_or(1.0);
+    width = roundUp(static_cast<int64_t>(multiplier * static_cast<double>(width)), context.keys.integer({"block_multiple_of"}, 1, 1 << 16).value_or(256));
+  }
+  config.intermediateSize = width;
+  for (auto& layer : config.layers) layer.intermediateSize = width;
+  config.decoder.qkNorm = true;
+}
+
+// Layers described one by one; https://huggingface.co/nvidia/Llama-3_3-Nemotron-Super-49B-v1
+void adjustNemotronNas(FamilyContext context) {
+  ModelConfig& config = context.config;
+  const auto* blocks = context.keys.find({"block_configs"});
+  if (!blocks || !blocks->is_array() || blocks->size() != config.layers.size())
+    return context.keys.fail("block_configs", blocks ? nlohmann::json(blocks->size()) : nlohmann::json(nullptr), fmt::format("one entry for each of the {} layers", config.layerCount()));
+  std::optional<Error> error;
+  int64_t kvHeads = 0;
+  for (size_t i = 0; i < config.layers.size(); ++i) {
+    LayerSpec& layer = config.layers[i];
+    const ConfigReader block((*blocks)[i], fmt::format("{}: block_configs[{}]", context.keys.where(), i), error);
+    const ConfigReader attention = block.object("attention"), ffn = block.object("ffn");
+    const int64_t group = attention.integer({"n_heads_in_group"}, 1, 4096).value_or(0);
+    const bool linear = attention.flag({"replace_with_linear"}).value_or(false) || ffn.flag({"replace_with_linear"}).value_or(false);
+    if (linear) config.missingInEngine.push_back("branches replaced by a linear layer");
+    if (attention.flag({"no_op"}).value_or(false) || group == 0) layer.attention = AttentionKind::None;
+    else layer.kvHeads = std::max<int64_t>(1, layer.qHeads / group);
+    if (layer.attention == AttentionKind::Full && kvHeads == 0) kvHeads = layer.kvHeads;
+    if (ffn.flag({"no_op"}).value_or(false)) layer.ffn = FfnKind::None;
+    const double multiplier = ffn.number({"ffn_mult"}, 1e-3, 64.0).value_or(0.0);
+    layer.intermediateSize = roundUp(static_cast<int64_t>(2.0 * multiplier * static_cast<double>(config.hiddenSize) / 3.0), 256);
+    if (layer.ffn == FfnKind::Dense && layer.intermediateSize == 0) block.fail("ffn: ffn_mult", nullptr, "a factor of hidden_size");
+    config.intermediateSize = std::max(config.intermediateSize, layer.intermediateSize);
+  }
+  if (error) context.keys.fail(*error);
+  if (kvHeads > 0) config.kvHeads = kvHeads;
+}
+
+// Head sizes and counts differ by the layer's kind; MoE stands beside a dense MLP in each layer.
+void adjustGemma4(FamilyContext context) {
+  ModelConfig& config = context.config;
+  const ConfigReader& keys = context.keys;
+  adjustGemma(context);
+  config.decoder.attentionScale = 1.0;
+  config.decoder.finalSoftcap = keys.number({"final_logit_softcapping"}, 0, 1e9).value_or(0.0);
+  const int64_t globalDim = keys.integer({"global_head_dim"}, 1, 8192).value_or(config.headDim), globalKv = keys.integer({"num_global_key_value_heads"}, 1, 4096).value_or(config.kvHeads);
+  const bool keysAreValues = keys.flag({"attention_k_eq_v"}).value_or(false);
+  for (auto& layer : config.layers) {
+    if (layer.attention != AttentionKind::Full) continue;
+    layer.headDim = layer.vHeadDim = globalDim;
+    layer.kvHeads = keysAreValues ? globalKv : layer.kvHeads;
+    layer.valuesAreKeys = keysAreValues;
+  }
+}
+
+void adjustQwen1(FamilyContext context) {
+  ModelConfig& config = context.config;
+  config.intermediateSize /= 2;  // the key counts gate and up together
+  for (auto& layer : config.layers) layer.intermediateSize = config.intermediateSize;
+}
+
+void adjustFalcon(FamilyContext context) {
+  ModelConfig& config = context.config;
+  const bool groups = context.keys.flag({"new_decoder_architecture"}).value_or(false) || context.keys.has("n_head_kv");
+  if (!groups && context.keys.flag({"multi_query"}).value_or(true)) config.kvHeads = 1;
+  if (config.intermediateSize == 0) config.intermediateSize = 4 * config.hiddenSize;
+  for (auto& layer : config.layers) {
+    layer.kvHeads = config.kvHeads;
+    layer.intermediateSize = config.intermediateSize;
+  }
+  config.checkpoint.normBias = true;
+  // The large ones norm attention and MLP apart and ship the tied head; the small ones have one norm.
+  config.checkpoint.tiedHeadStored = groups && config.tieWordEmbeddings;
+  if (!context.keys.flag({"bias"}).value_or(false)) config.checkpoint.qkvBias = config.checkpoint.outputBias = config.checkpoint.mlpBias = false;
+}
+
+void adjustPhimoe(FamilyContext context) {
+  context.config.checkpoint.normBias = true;
+  context.config.checkpoint.headBias = context.keys.flag({"lm_head_bias"}).value_or(false);
+}
+
+void adjustChatGlm(FamilyContext context) {
+  ModelConfig& config = context.config;
+  if (!context.keys.flag({"multi_query_attention"}).value_or(false)) config.kvHeads = config.qHeads;
+  for (auto& layer : config.layers) layer.kvHeads = config.kvHeads;
+  const int64_t partial = config.headDim / 2;
+  config.rope.rotaryDim = config.localRope.rotaryDim = partial;
+  config.rope.theta *= context.keys.number({"rope_ratio"}, 1e-3, 1e9).value_or(1.0);
+}
+
+void adjustMiniCpm3(FamilyContext context) {
+  DecoderTraits& decoder = context.config.decoder;
+  decoder.embeddingMultiplier = context.keys.number({"scale_emb"}, 1e-9, 1e9).value_or(1.0);
+  decoder.residualMultiplier = context.keys.number({"scale_depth"}, 1e-9, 1e9).value_or(1.0) / std::sqrt(static_cast<double>(context.config.layerCount()));
+  decoder.logitsMultiplier = context.keys.number({"dim_model_base"}, 1e-9, 1e9).value_or(1.0) / static_cast<double>(context.config.hiddenSize);
+}
+
+void adjustMtpEmbeddings(FamilyContext context) {
+  context.config.checkpoint.mtpEmbeddings = true;
+}
+
+void adjustMiniMax(FamilyContext context) {
+  for (auto& layer : context.config.layers) layer.moe.routerBias = context.keys.flag({"use_routing_bias"}).value_or(true);
+}
+
+void adjustRouterBias(FamilyContext context) {
+  for (auto& layer : context.config.layers) layer.moe.routerBias = layer.ffn == FfnKind::MixtureOfExperts;
+}
+
+void adjustGlm4Moe(FamilyContext context) {
+  adjustRouterBias(context);
+  context.config.checkpoint.mtpEmbeddings = true;
+}
+
+void adjustGlmSparse(FamilyContext context) {
+  adjustRouterBias(context);
+  const auto types = context.keys.texts({"indexer_types"});
+  for (size_t i = 0; i < context.config.layers.size(); ++i) context.config.layers[i].indexer = types.size() <= i || types[i] == "full";
+}
+
+void adjustDeepseekV3(FamilyContext context) {
+  adjustRouterBias(context);
+  adjustMtpEmbeddings(context);
+}
+
+void adjustDeepseekV32(FamilyContext context) {
+  adjustDeepseekV3(context);
+  for (auto& layer : context.config.layers) layer.indexer = true;
+}
+
+constexpr TensorNames kMixtralNames{.moe = "block_sparse_moe.", .expertGate = "w1", .expertUp = "w3", .expertDown = "w2"};
+constexpr TensorNames kMiniMaxNames{.moe = "block_sparse_moe.", .expertGate = "w1", .expertUp = "w3", .expertDown = "w2", .routerBias = "e_score_correction_bias"};
+constexpr TensorNames kQwenMoeNames{.shared = "mlp.shared_expert."};
+constexpr TensorNames kQwen35MoeNames{.moe = "mlp.", .expertGate = "experts.gate_up_proj", .expertDown = "experts.down_proj", .shared = "mlp.shared_expert."};
+constexpr TensorNames kGptOssNames{.router = "router", .expertGate = "experts.gate_up_proj", .expertDown = "experts.down_proj", .routerBias = "router.bias"};
+constexpr TensorNames kLlama4Names{.head = "language_model.lm_head", .mlp = "feed_forward.", .moe = "feed_forward.", .router = "router", .expertGate = "experts.gate_up_proj",
+                                   .expertDown = "experts.down_proj", .shared = "feed_forward.shared_expert."};
+constexpr TensorNames kGraniteMoeNames{.moe = "block_sparse_moe.", .router = "router.layer", .expertGate = "input_linear.weight", .expertDown = "output_linear.weight"};
+constexpr TensorNames kCohereNames{.ffnNorm = ""};
+constexpr TensorNames kFalconNames{.model = "transformer.", .embedding = "word_embeddings", .layers = "h.", .finalNorm = "ln_f", .attentionNorm = "ln_attn", .ffnNorm = "ln_mlp",
+                                   .attention = "self_attention.", .o = "dense", .qkv = "query_key_value", .up = "dense_h_to_4h", .down = "dense_4h_to_h"};
+constexpr TensorNames kStarcoder2Names{.up = "c_fc", .down = "c_proj"};
+constexpr TensorNames kQwen1Names{.model = "transformer.", .embedding = "wte", .layers = "h.", .finalNorm = "ln_f", .attentionNorm = "ln_1", .ffnNorm = "ln_2", .attention = "attn.",
+                                  .o = "c_proj", .qkv = "c_attn", .gate = "w2", .up = "w1", .down = "c_proj"};
+constexpr TensorNames kInternLm2Names{.embedding = "tok_embeddings", .head = "output", .attentionNorm = "attention_norm", .ffnNorm = "ffn_norm", .attention = "attention.", .o = "wo",
+                                      .qkv = "wqkv", .mlp = "feed_forward.", .gate = "w1", .up = "w3", .down = "w2"};
+constexpr TensorNames kBaichuanNames{.qkv = "W_pack"};
+constexpr TensorNames kChatGlmNames{.model = "transformer.", .embedding = "embedding.word_embeddings", .layers = "encoder.layers.", .finalNorm = "encoder.final_layernorm",
+                                    .head = "transformer.output_layer", .attention = "self_attention.", .o = "dense", .qkv = "query_key_value", .down = "dense_4h_to_h",
+                                    .gateUp = "dense_h_to_4h"};
+constexpr TensorNames kJambaNames{.finalNorm = "final_layernorm", .ffnNorm = "pre_ff_layernorm", .mlp = "feed_forward.", .moe = "feed_forward.", .router = "router"};
+constexpr TensorNames kNemotronHNames{.model = "backbone.", .embedding = "embeddings", .finalNorm = "norm_f", .attentionNorm = "norm", .attention = "mixer.", .mlp = "mixer.",
+                                      .moe = "mixer.", .shared = "mixer.shared_experts."};
+constexpr TensorNames kLfm2Names{.finalNorm = "embedding_norm", .attentionNorm = "operator_norm", .ffnNorm = "ffn_norm", .o = "out_proj", .qNorm = "q_layernorm",
+                                 .kNorm = "k_layernorm", .mlp = "feed_forward.", .gate = "w1", .up = "w3", .down = "w2"};
+
 constexpr std::array kFamilies = {
     ModelFamily{.modelTypes = "llama", .architecture = "LlamaForCausalLM"},
     ModelFamily{.modelTypes = "mistral ministral", .architecture = "MistralForCausalLM", .bias = BiasRule::Never, .window = WindowRule::AllLayers},
@@ -67,7 +336,7 @@ constexpr std::array kFamilies = {
                 .tiedByDefault = true, .normWeightOffset = 1.0, .activation = Activation::GeluTanh, .vocabSize = 256000, .adjust = adjustGemma2},
     ModelFamily{.modelTypes = "gemma3_text gemma3", .architecture = "Gemma3ForCausalLM", .qkNorm = QkNormRule::PerHead, .norms = NormPlaces::BeforeAndAfter,
                 .window = WindowRule::AllButEveryNth, .tiedByDefault = true, .normWeightOffset = 1.0, .activation = Activation::GeluTanh, .ropeTheta = 1000000.0,
-                .vocabSize = 262208, .adjust = adjustGemma3},
+                .vocabSize = 262208, .adjust = adjustGemma3, .extras = addSiglipTower},
     ModelFamily{.modelTypes = "phi3", .architecture = "Phi3ForCausalLM", .bias = BiasRule::Never, .window = WindowRule::AllLayers, .normEpsilon = 1e-5,
                 .fusedQkv = true, .fusedGateUp = true},
     ModelFamily{.modelTypes = "olmo2", .architecture = "Olmo2ForCausalLM", .qkNorm = QkNormRule::FullWidth, .norms = NormPlaces::After, .normEpsilon = 1e-5},
@@ -79,9 +348,72 @@ constexpr std::array kFamilies = {
     ModelFamily{.modelTypes = "glm", .architecture = "GlmForCausalLM", .bias = BiasRule::KeyQkv, .fusedGateUp = true, .partialRotary = 0.5,
                 .ropeStyle = RopeStyle::Interleaved},
     ModelFamily{.modelTypes = "cohere", .architecture = "CohereForCausalLM", .qkNorm = QkNormRule::Key, .norms = NormPlaces::Single, .tiedByDefault = true,
-                .norm = NormKind::LayerNorm, .normEpsilon = 1e-5, .ropeStyle = RopeStyle::Interleaved, .adjust = adjustCohere},
+                .norm = NormKind::LayerNorm, .normEpsilon = 1e-5, .ropeStyle = RopeStyle::Interleaved, .names = &kCohereNames, .adjust = adjustCohere},
     ModelFamily{.modelTypes = "cohere2", .architecture = "Cohere2ForCausalLM", .norms = NormPlaces::Single, .window = WindowRule::AllButEveryNth, .tiedByDefault = true,
-                .norm = NormKind::LayerNorm, .normEpsilon = 1e-5, .ropeStyle = RopeStyle::Interleaved, .adjust = adjustCohere},
+                .norm = NormKind::LayerNorm, .normEpsilon = 1e-5, .ropeStyle = RopeStyle::Interleaved, .names = &kCohereNames, .adjust = adjustCohere},
+    ModelFamily{.modelTypes = "mixtral", .architecture = "MixtralForCausalLM", .bias = BiasRule::Never, .window = WindowRule::AllLayers, .normEpsilon = 1e-5,
+                .names = &kMixtralNames},
+    ModelFamily{.modelTypes = "qwen2_moe", .architecture = "Qwen2MoeForCausalLM", .bias = BiasRule::AlwaysQkv, .window = WindowRule::FromMaxWindow, .names = &kQwenMoeNames},
+    ModelFamily{.modelTypes = "qwen3_moe", .architecture = "Qwen3MoeForCausalLM", .qkNorm = QkNormRule::PerHead, .window = WindowRule::FromMaxWindow},
+    ModelFamily{.modelTypes = "qwen3_next", .architecture = "Qwen3NextForCausalLM", .qkNorm = QkNormRule::PerHead, .normWeightOffset = 1.0, .partialRotary = 0.25,
+                .names = &kQwenMoeNames, .adjust = adjustQwenHybrid, .extras = addQwenMtp},
+    ModelFamily{.modelTypes = "qwen3_5 qwen3_5_text", .architecture = "Qwen3_5ForConditionalGeneration", .qkNorm = QkNormRule::PerHead, .normWeightOffset = 1.0,
+                .partialRotary = 0.25, .adjust = adjustQwenHybrid, .extras = addQwen35Parts},
+    ModelFamily{.modelTypes = "qwen3_5_moe qwen3_5_moe_text", .architecture = "Qwen3_5MoeForConditionalGeneration", .qkNorm = QkNormRule::PerHead, .normWeightOffset = 1.0,
+                .partialRotary = 0.25, .names = &kQwen35MoeNames, .experts = ExpertStyle::FusedRows, .adjust = adjustQwenHybrid, .extras = addQwen35Parts},
+    ModelFamily{.modelTypes = "qwen2_vl", .architecture = "Qwen2VLForConditionalGeneration", .bias = BiasRule::AlwaysQkv, .window = WindowRule::FromMaxWindow,
+                .lacks = "image input", .extras = addQwen2VlTower},
+    ModelFamily{.modelTypes = "qwen2_5_vl", .architecture = "Qwen2_5_VLForConditionalGeneration", .bias = BiasRule::AlwaysQkv, .window = WindowRule::FromMaxWindow,
+                .lacks = "image input", .extras = addQwen25VlTower},
+    ModelFamily{.modelTypes = "qwen3_vl qwen3_vl_text", .architecture = "Qwen3VLForConditionalGeneration", .qkNorm = QkNormRule::PerHead, .lacks = "image input",
+                .extras = addQwen3VlTower},
+    ModelFamily{.modelTypes = "qwen3_vl_moe", .architecture = "Qwen3VLMoeForConditionalGeneration", .qkNorm = QkNormRule::PerHead, .lacks = "image input",
+                .extras = addQwen3VlTower},
+    ModelFamily{.modelTypes = "qwen", .architecture = "QWenLMHeadModel", .bias = BiasRule::AlwaysQkv, .fusedQkv = true, .names = &kQwen1Names,
+                .lacks = "the first Qwen's attention scaling", .adjust = adjustQwen1},
+    ModelFamily{.modelTypes = "deepseek_v2", .architecture = "DeepseekV2ForCausalLM", .ropeStyle = RopeStyle::Interleaved},
+    ModelFamily{.modelTypes = "deepseek_v3 kimi_k2 kimi_k25", .architecture = "DeepseekV3ForCausalLM", .ropeStyle = RopeStyle::Interleaved, .adjust = adjustDeepseekV3,
+                .extras = addDeepseekMtp},
+    ModelFamily{.modelTypes = "deepseek_v32", .architecture = "DeepseekV32ForCausalLM", .ropeStyle = RopeStyle::Interleaved, .lacks = "sparse attention",
+                .adjust = adjustDeepseekV32, .extras = addDeepseekMtp},
+    ModelFamily{.modelTypes = "glm_moe_dsa", .architecture = "GlmMoeDsaForCausalLM", .ropeStyle = RopeStyle::Interleaved, .lacks = "sparse attention",
+                .adjust = adjustGlmSparse, .extras = addDeepseekMtp},
+    ModelFamily{.modelTypes = "glm4_moe", .architecture = "Glm4MoeForCausalLM", .bias = BiasRule::KeyQkv, .qkNorm = QkNormRule::Key, .partialRotary = 0.5,
+                .adjust = adjustGlm4Moe, .extras = addDeepseekMtp},
+    ModelFamily{.modelTypes = "glm4_moe_lite", .architecture = "Glm4MoeLiteForCausalLM", .adjust = adjustRouterBias, .extras = addDeepseekMtp},
+    ModelFamily{.modelTypes = "minimax_m2", .architecture = "MiniMaxM2ForCausalLM", .bias = BiasRule::Never, .qkNorm = QkNormRule::FullWidth, .names = &kMiniMaxNames,
+                .adjust = adjustMiniMax},
+    ModelFamily{.modelTypes = "mimo_v2_flash", .architecture = "MiMoV2FlashForCausalLM", .bias = BiasRule::KeyQkv, .adjust = adjustMimoV2},
+    ModelFamily{.modelTypes = "gpt_oss", .architecture = "GptOssForCausalLM", .window = WindowRule::EveryOther, .normEpsilon = 1e-5, .ropeTheta = 150000.0,
+                .names = &kGptOssNames, .experts = ExpertStyle::FusedColumns, .adjust = adjustGptOss},
+    ModelFamily{.modelTypes = "llama4 llama4_text", .architecture = "Llama4ForConditionalGeneration", .normEpsilon = 1e-5, .ropeStyle = RopeStyle::Interleaved,
+                .ropeTheta = 500000.0, .vocabSize = 202048, .names = &kLlama4Names, .experts = ExpertStyle::FusedColumns, .adjust = adjustLlama4, .extras = addLlama4Tower},
+    ModelFamily{.modelTypes = "mllama mllama_text_model", .architecture = "MllamaForConditionalGeneration", .bias = BiasRule::Never, .ropeTheta = 500000.0,
+                .vocabSize = 128256, .lacks = "image input", .adjust = adjustMllama, .extras = addMllamaTower},
+    ModelFamily{.modelTypes = "gemma4 gemma4_text", .architecture = "Gemma4ForConditionalGeneration", .qkNorm = QkNormRule::PerHead, .norms = NormPlaces::BeforeAndAfter,
+                .window = WindowRule::AllButEveryNth, .tiedByDefault = true, .activation = Activation::GeluTanh, .ropeTheta = 1000000.0, .vocabSize = 262144,
+                .lacks = "Gemma 4's parallel experts", .adjust = adjustGemma4},
+    ModelFamily{.modelTypes = "granitemoe", .architecture = "GraniteMoeForCausalLM", .names = &kGraniteMoeNames, .experts = ExpertStyle::FusedRows, .adjust = adjustGranite},
+    ModelFamily{.modelTypes = "phimoe", .architecture = "PhiMoEForCausalLM", .window = WindowRule::AllLayers, .norm = NormKind::LayerNorm, .normEpsilon = 1e-5,
+                .names = &kMixtralNames, .adjust = adjustPhimoe},
+    ModelFamily{.modelTypes = "jamba", .architecture = "JambaForCausalLM", .bias = BiasRule::Never, .names = &kJambaNames, .adjust = adjustJamba},
+    ModelFamily{.modelTypes = "nemotron_h", .architecture = "NemotronHForCausalLM", .norms = NormPlaces::OnePerMixer, .normEpsilon = 1e-5, .gatedMlp = false,
+                .activation = Activation::Relu2, .names = &kNemotronHNames, .adjust = adjustNemotronH, .extras = addNemotronMtp},
+    ModelFamily{.modelTypes = "nemotron-nas deci", .architecture = "DeciLMForCausalLM", .normEpsilon = 1e-5, .adjust = adjustNemotronNas},
+    ModelFamily{.modelTypes = "lfm2", .architecture = "Lfm2ForCausalLM", .bias = BiasRule::Never, .tiedByDefault = true, .normEpsilon = 1e-5, .ropeTheta = 1000000.0,
+                .names = &kLfm2Names, .adjust = adjustLfm2},
+    ModelFamily{.modelTypes = "falcon RefinedWeb RefinedWebModel", .architecture = "FalconForCausalLM", .bias = BiasRule::UseBias, .norms = NormPlaces::Single,
+                .tiedByDefault = true, .norm = NormKind::LayerNorm, .normEpsilon = 1e-5, .gatedMlp = false, .activation = Activation::Gelu, .fusedQkv = true,
+                .names = &kFalconNames, .adjust = adjustFalcon},
+    ModelFamily{.modelTypes = "starcoder2", .architecture = "Starcoder2ForCausalLM", .bias = BiasRule::UseBias, .window = WindowRule::AllLayers, .tiedByDefault = true,
+                .norm = NormKind::LayerNorm, .normEpsilon = 1e-5, .gatedMlp = false, .activation = Activation::GeluTanh, .names = &kStarcoder2Names},
+    ModelFamily{.modelTypes = "internlm2", .architecture = "InternLM2ForCausalLM", .bias = BiasRule::Never, .fusedQkv = true, .names = &kInternLm2Names,
+                .lacks = "InternLM2's order of the fused rows"},
+    ModelFamily{.modelTypes = "baichuan", .architecture = "BaichuanForCausalLM", .bias = BiasRule::Never, .fusedQkv = true, .names = &kBaichuanNames,
+                .lacks = "Baichuan's normalized head"},
+    ModelFamily{.modelTypes = "chatglm", .architecture = "ChatGLMModel", .bias = BiasRule::KeyQkv, .normEpsilon = 1e-5, .fusedQkv = true, .fusedGateUp = true,
+                .ropeStyle = RopeStyle::Interleaved, .names = &kChatGlmNames, .lacks = "ChatGLM's rotary layout", .adjust = adjustChatGlm},
+    ModelFamily{.modelTypes = "minicpm3", .architecture = "MiniCPM3ForCausalLM", .tiedByDefault = true, .adjust = adjustMiniCpm3},
 };
 
 bool listsWord(std::string_view list, std::string_view word) {

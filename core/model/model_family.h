@@ -26,6 +26,7 @@ enum class NormPlaces : uint8_t {
   Before,          // input_layernorm, post_attention_layernorm
   After,           // OLMo 2: post_attention_layernorm, post_feedforward_layernorm
   BeforeAndAfter,  // Gemma 2: four
+  OnePerMixer,     // Nemotron-H: one before the layer's only branch
   Single,          // Cohere: one for both branches, which run in parallel
 };
 
@@ -38,7 +39,25 @@ enum class WindowRule : uint8_t {
   AllButEveryNth,    // the last of each sliding_window_pattern is full (Gemma 3, Cohere 2)
 };
 
+// How a checkpoint spells its tensors; defaults are Llama's. "{}" in experts stands for the expert's number.
+struct TensorNames {
+  std::string_view model = "model.", embedding = "embed_tokens", layers = "layers.", finalNorm = "norm", head = "lm_head";
+  std::string_view attentionNorm = "input_layernorm", ffnNorm = "post_attention_layernorm";
+  std::string_view attention = "self_attn.", q = "q_proj", k = "k_proj", v = "v_proj", o = "o_proj", qkv = "qkv_proj", qNorm = "q_norm", kNorm = "k_norm";
+  std::string_view mlp = "mlp.", gate = "gate_proj", up = "up_proj", down = "down_proj", gateUp = "gate_up_proj";
+  std::string_view moe = "mlp.", router = "gate", expertGate = "gate_proj", expertUp = "up_proj", expertDown = "down_proj";
+  std::string_view shared = "mlp.shared_experts.", routerBias = "gate.e_score_correction_bias";
+};
+
+// How a checkpoint stores the experts of a layer.
+enum class ExpertStyle : uint8_t {
+  PerExpert,     // experts.N.gate_proj.weight
+  FusedRows,     // one tensor (experts, 2 * width, hidden)
+  FusedColumns,  // one tensor (experts, hidden, 2 * width)
+};
+
 struct ModelFamily;
+class InventoryBuilder;
 
 // What a family's function may look at and change.
 struct FamilyContext {
@@ -65,7 +84,11 @@ struct ModelFamily {
   RopeStyle ropeStyle = RopeStyle::Neox;
   double ropeTheta = 10000.0;
   int64_t vocabSize = 0;           // class default; 0: the key is required
-  void (*adjust)(FamilyContext) = nullptr;
+  const TensorNames* names = nullptr;  // where they are not Llama's
+  ExpertStyle experts = ExpertStyle::PerExpert;
+  std::string_view lacks = {};     // what the engine lacks beside what layers and traits tell
+  void (*adjust)(FamilyContext) = nullptr;             // keys of its own
+  void (*extras)(InventoryBuilder&) = nullptr;         // tensors outside the decoder's layers
 };
 
 // Empty for a type that is not in the table.

@@ -208,6 +208,8 @@ bool assignSplit(TensorEntry& entry, const ModelConfig& config) {
   if (split.dim < 0) return true;
   // One entry for all experts of a layer has their number in front.
   if (isExpertMatrix(entry.role) && entry.shape.size() == 3) ++split.dim;
+  // Tables may have more rows than the vocabulary.
+  if (split.segments.front().unit == SplitUnit::Vocabulary && !entry.shape.empty() && entry.shape[0] > config.vocabSize) split.segments.front().elements = entry.shape[0];
   int64_t sum = 0;
   for (const auto& segment : split.segments) sum += segment.elements;
   if (split.dim >= static_cast<int>(entry.shape.size()) || entry.shape[static_cast<size_t>(split.dim)] != sum) return false;
