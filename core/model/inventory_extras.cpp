@@ -30,11 +30,14 @@ std::string numbered(std::string_view prefix, int64_t index) {
 void addDeepseekMtp(InventoryBuilder& builder) {
   const ModelConfig& config = builder.config();
   const int64_t hidden = config.hiddenSize;
+  LayerSpec spec = config.layers.back();
+  // The prediction layer selects for itself, also where the decoder's layers share an indexer.
+  for (const auto& layer : config.layers) spec.indexer = spec.indexer || layer.indexer;
   const InventoryBuilder::Unloaded scope(builder);
   for (int64_t i = 0; i < config.checkpoint.mtpLayers; ++i) {
     const int layer = static_cast<int>(config.layerCount() + i);
     const std::string at = fmt::format("{}layers.{}.", builder.prefix(), layer);
-    writeLayer(builder, config.layers.back(), layer, at);
+    writeLayer(builder, spec, layer, at);
     builder.tensor(at + "enorm.weight", {hidden}, layer);
     builder.tensor(at + "hnorm.weight", {hidden}, layer);
     builder.tensor(at + "eh_proj.weight", {hidden, 2 * hidden}, layer);
@@ -223,6 +226,36 @@ void addLlama4Tower(InventoryBuilder& builder) {
   builder.plainLinear(at + "vision_adapter.mlp.fc1", projected, inner, false);
   builder.plainLinear(at + "vision_adapter.mlp.fc2", output, projected, false);
   builder.plainLinear("multi_modal_projector.linear_1", builder.config().hiddenSize, tower({"vision_output_dim"}, 4096), false);
+}
+
+void addGemma4Tower(InventoryBuilder& builder) {
+  const Tower tower(builder);
+  if (!tower.present()) return;
+  const int64_t width = tower({"hidden_size"}, 1152), inner = tower({"intermediate_size"}, 4304), patch = tower({"patch_size"}, 16);
+  const int64_t heads = tower({"num_attention_heads"}, 16), kvHeads = tower({"num_key_value_heads"}, heads), dim = tower({"head_dim"}, 72);
+  const std::string at = "model.vision_tower.";
+  builder.tensor(at + "patch_embedder.position_embedding_table", {2, tower({"position_embedding_size"}, 10240), width});
+  builder.tensor(at + "patch_embedder.input_proj.weight", {width, 3 * patch * patch});
+  for (int64_t i = 0; i < tower({"num_hidden_layers"}, 27); ++i) {
+    const std::string layer = numbered(at + "encoder.layers.", i);
+    builder.plainLinear(layer + "self_attn.q_proj.linear", heads * dim, width, false);
+    builder.plainLinear(layer + "self_attn.k_proj.linear", kvHeads * dim, width, false);
+    builder.plainLinear(layer + "self_attn.v_proj.linear", kvHeads * dim, width, false);
+    builder.plainLinear(layer + "self_attn.o_proj.linear", width, heads * dim, false);
+    for (const char* norm : {"self_attn.q_norm", "self_attn.k_norm"}) builder.layerNorm(layer + norm, dim, false);
+    for (const char* up : {"gate_proj", "up_proj"}) builder.plainLinear(layer + "mlp." + up + ".linear", inner, width, false);
+    builder.plainLinear(layer + "mlp.down_proj.linear", width, inner, false);
+    for (const char* norm : {"input_layernorm", "post_attention_layernorm", "pre_feedforward_layernorm", "post_feedforward_layernorm"}) builder.layerNorm(layer + norm, width, false);
+  }
+  if (tower.keys().flag({"standardize"}).value_or(false))
+    for (const char* name : {"std_bias", "std_scale"}) builder.tensor(at + name, {width});
+  builder.tensor("model.embed_vision.embedding_projection.weight", {builder.config().hiddenSize, width});
+}
+
+// The rotary frequencies that ChatGLM's checkpoints carry.
+void addChatGlmFrequencies(InventoryBuilder& builder) {
+  const InventoryBuilder::Unloaded scope(builder);
+  builder.tensor("transformer.rotary_pos_emb.inv_freq", {builder.config().rope.rotaryDim / 2});
 }
 
 }  // namespace headroom

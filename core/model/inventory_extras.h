@@ -22,5 +22,8 @@ void addQwen3VlTower(InventoryBuilder& builder);
 void addQwen35Parts(InventoryBuilder& builder);      // Qwen3-VL's tower and one prediction layer
 void addMllamaTower(InventoryBuilder& builder);
 void addLlama4Tower(InventoryBuilder& builder);
+void addGemma4Tower(InventoryBuilder& builder);
+
+void addChatGlmFrequencies(InventoryBuilder& builder);
 
 }  // namespace headroom

@@ -47,6 +47,8 @@ class LayerWriter {
   void writeNorms() {
     const DecoderTraits& decoder = m_config.decoder;
     if (m_builder.family().norms == NormPlaces::OnePerMixer) return norm(TensorRole::AttentionNorm, TensorRole::AttentionNormBias, m_names.attentionNorm);
+    // A layer without a branch has no norm for it either.
+    if (m_spec.attention == AttentionKind::None) return m_spec.ffn == FfnKind::None ? void() : norm(TensorRole::FfnNorm, TensorRole::FfnNormBias, m_names.ffnNorm);
     if (decoder.preNorm) norm(TensorRole::AttentionNorm, TensorRole::AttentionNormBias, m_names.attentionNorm);
     if (decoder.parallelBlock && m_names.ffnNorm.empty()) return;
     if (m_config.modelType == "glm4") {
@@ -54,10 +56,17 @@ class LayerWriter {
       norm(TensorRole::FfnNorm, TensorRole::Other, "post_attention_layernorm");
       return norm(TensorRole::PostFfnNorm, TensorRole::Other, "post_mlp_layernorm");
     }
+    if (m_spec.ffn == FfnKind::None) return;
     if (!decoder.postNorm) return norm(TensorRole::FfnNorm, TensorRole::FfnNormBias, m_names.ffnNorm);
     norm(TensorRole::PostAttentionNorm, TensorRole::Other, "post_attention_layernorm");
     if (decoder.preNorm) norm(TensorRole::FfnNorm, TensorRole::Other, "pre_feedforward_layernorm");
     norm(TensorRole::PostFfnNorm, TensorRole::Other, "post_feedforward_layernorm");
+    if (!m_config.modelType.starts_with("gemma4")) return;
+    plain("", "layer_scalar", {1});
+    if (m_spec.ffn != FfnKind::MixtureOfExperts) return;
+    for (const char* one : {"post_feedforward_layernorm_1.weight", "post_feedforward_layernorm_2.weight", "pre_feedforward_layernorm_2.weight", "router.scale"})
+      plain("", one, {m_config.hiddenSize});
+    plain("", "router.per_expert_scale", {m_spec.moe.experts});
   }
 
   void writeAttention() {
@@ -216,7 +225,8 @@ class LayerWriter {
     const bool bias = m_config.checkpoint.mlpBias;
     const std::string_view at = m_names.mlp;
     if (m_config.checkpoint.fusedGateUp) {
-      linear(TensorRole::GateUp, TensorRole::Other, at, m_names.gateUp, 2 * width, hidden);
+      m_builder.linear({.module = name(at, m_names.gateUp), .out = 2 * width, .in = hidden, .role = TensorRole::GateUp, .layer = m_layer});
+      if (bias) plain(at, fmt::format("{}.bias", m_names.gateUp), {2 * width}, {{SplitUnit::MlpColumns, width, 1}, {SplitUnit::MlpColumns, width, 1}});
     } else {
       if (m_config.decoder.gatedMlp) linear(TensorRole::Gate, TensorRole::GateBias, at, m_names.gate, width, hidden, bias);
       linear(TensorRole::Up, TensorRole::UpBias, at, m_names.up, width, hidden, bias);

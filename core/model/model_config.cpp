@@ -8,6 +8,7 @@
 #include "core/model/model_family.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 namespace headroom {
@@ -252,7 +253,8 @@ void readExperts(const ConfigReader& keys, ModelConfig& config) {
   moe.expertsPerToken = keys.integer({"num_experts_per_tok", "experts_per_token", "moe_top_k", "top_k_experts", "moe_topk"}, 1, kMaxExperts).value_or(nested.integer({"moe_top_k"}, 1, kMaxExperts).value_or(0));
   if (moe.expertsPerToken == 0) config.warnings.push_back("the number of experts used for a token is not given");
   if (moe.expertsPerToken > moe.experts) keys.fail("num_experts_per_tok", moe.expertsPerToken, fmt::format("at most the {} experts", moe.experts));
-  moe.expertIntermediate = keys.integer({"moe_intermediate_size", "expert_ffn_hidden_size"}, 1, kMaxIntermediate).value_or(config.intermediateSize);
+  moe.expertIntermediate = keys.integer({"moe_intermediate_size", "expert_ffn_hidden_size"}, 1, kMaxIntermediate)
+                               .value_or(nested.integer({"ffn_hidden_size"}, 1, kMaxIntermediate).value_or(config.intermediateSize));
   if (moe.expertIntermediate == 0) keys.fail(Error{keys.where() + ": moe_intermediate_size", "no such key", "the width of one expert", ""});
   moe.sharedExperts = keys.integer({"n_shared_experts", "num_shared_experts"}, 0, kMaxExperts).value_or(0);
   if (const auto width = keys.integer({"shared_expert_intermediate_size"}, 0, kMaxIntermediate)) {
@@ -339,7 +341,24 @@ void readQuantization(const ConfigReader& keys, ModelConfig& config) {
   quantization.zeroPoint = values.flag({"zero_point"}).value_or(false);
   for (const char* list : {"modules_to_not_convert", "ignore", "ignored_layers", "exclude_modules", "llm_int8_skip_modules"})
     for (auto& name : values.texts({list})) quantization.ignored.push_back(std::move(name));
+  if (const auto groups = values.object("config_groups"); !groups.json().empty()) {
+    // compressed-tensors describes groups of modules; the first group's weights stand for all.
+    const auto first = groups.object(groups.json().begin().key());
+    const auto weights = first.object("weights");
+    quantization.bits = static_cast<int>(weights.integer({"num_bits"}, 1, 32).value_or(0));
+    quantization.groupSize = weights.integer({"group_size"}, -1, 1 << 20).value_or(0);
+    quantization.symmetric = weights.flag({"symmetric"}).value_or(true);
+    if (groups.json().size() > 1) config.warnings.push_back("quantization_config has several groups: sizes follow the first");
+  }
+  // modelopt names an algorithm: FP8, NVFP4, W4A8_AWQ …
+  if (const auto algorithm = values.text({"quant_algo"})) {
+    if (quantization.method == "unknown") quantization.method = "modelopt";
+    quantization.bits = algorithm->find("FP4") != std::string::npos || algorithm->starts_with("W4") ? 4 : 8;
+  }
   if (quantization.method == "bitsandbytes" && quantization.bits == 0) quantization.bits = values.flag({"load_in_8bit"}).value_or(false) ? 8 : 4;
+  constexpr std::array kKnown = {"awq", "gptq", "fp8", "fbgemm_fp8", "mlx", "bitsandbytes", "compressed-tensors", "modelopt", "modelopt_fp4", "mxfp4"};
+  if (std::find(kKnown.begin(), kKnown.end(), quantization.method) == kKnown.end())
+    config.warnings.push_back(fmt::format("quantization \"{}\" is unknown: sizes are those of the unquantized model", quantization.method));
   if (quantization.method == "fp8" || quantization.method == "fbgemm_fp8") quantization.bits = 8;
   if (quantization.method == "mxfp4") quantization.bits = 4, quantization.groupSize = 32;
   config.quantization = std::move(quantization);

@@ -213,6 +213,8 @@ void adjustGemma4(FamilyContext context) {
   const int64_t globalDim = keys.integer({"global_head_dim"}, 1, 8192).value_or(config.headDim), globalKv = keys.integer({"num_global_key_value_heads"}, 1, 4096).value_or(config.kvHeads);
   const bool keysAreValues = keys.flag({"attention_k_eq_v"}).value_or(false);
   for (auto& layer : config.layers) {
+    // The dense MLP beside the experts counts as a shared expert.
+    if (layer.ffn == FfnKind::MixtureOfExperts) layer.moe.sharedExperts = 1, layer.moe.sharedIntermediate = layer.intermediateSize;
     if (layer.attention != AttentionKind::Full) continue;
     layer.headDim = layer.vHeadDim = globalDim;
     layer.kvHeads = keysAreValues ? globalKv : layer.kvHeads;
@@ -244,6 +246,13 @@ void adjustFalcon(FamilyContext context) {
 void adjustPhimoe(FamilyContext context) {
   context.config.checkpoint.normBias = true;
   context.config.checkpoint.headBias = context.keys.flag({"lm_head_bias"}).value_or(false);
+}
+
+void adjustPhi3Small(FamilyContext context) {
+  CheckpointTraits& checkpoint = context.config.checkpoint;
+  checkpoint.qkvBias = checkpoint.outputBias = checkpoint.mlpBias = checkpoint.normBias = true;
+  context.config.decoder.embeddingMultiplier = context.keys.number({"mup_embedding_multiplier"}, 1e-9, 1e9).value_or(1.0);
+  context.config.decoder.logitsMultiplier = 1.0 / context.keys.number({"mup_width_multiplier"}, 1e-9, 1e9).value_or(1.0);
 }
 
 void adjustChatGlm(FamilyContext context) {
@@ -303,9 +312,14 @@ constexpr TensorNames kGptOssNames{.router = "router", .expertGate = "experts.ga
 constexpr TensorNames kLlama4Names{.head = "language_model.lm_head", .mlp = "feed_forward.", .moe = "feed_forward.", .router = "router", .expertGate = "experts.gate_up_proj",
                                    .expertDown = "experts.down_proj", .shared = "feed_forward.shared_expert."};
 constexpr TensorNames kGraniteMoeNames{.moe = "block_sparse_moe.", .router = "router.layer", .expertGate = "input_linear.weight", .expertDown = "output_linear.weight"};
+constexpr TensorNames kGemma4Names{.moe = "", .router = "router.proj", .expertGate = "experts.gate_up_proj", .expertDown = "experts.down_proj", .shared = "mlp."};
 constexpr TensorNames kCohereNames{.ffnNorm = ""};
 constexpr TensorNames kFalconNames{.model = "transformer.", .embedding = "word_embeddings", .layers = "h.", .finalNorm = "ln_f", .attentionNorm = "ln_attn", .ffnNorm = "ln_mlp",
                                    .attention = "self_attention.", .o = "dense", .qkv = "query_key_value", .up = "dense_h_to_4h", .down = "dense_4h_to_h"};
+constexpr TensorNames kPhi3SmallNames{.finalNorm = "final_layernorm", .o = "dense", .qkv = "query_key_value", .gateUp = "up_proj"};
+constexpr TensorNames kDbrxNames{.model = "transformer.", .embedding = "wte", .layers = "blocks.", .finalNorm = "norm_f", .attentionNorm = "norm_attn_norm.norm_1",
+                                 .ffnNorm = "norm_attn_norm.norm_2", .attention = "norm_attn_norm.attn.", .o = "out_proj", .qkv = "Wqkv", .moe = "ffn.", .router = "router.layer",
+                                 .expertGate = "experts.mlp.w1v1", .expertDown = "experts.mlp.w2"};
 constexpr TensorNames kStarcoder2Names{.up = "c_fc", .down = "c_proj"};
 constexpr TensorNames kQwen1Names{.model = "transformer.", .embedding = "wte", .layers = "h.", .finalNorm = "ln_f", .attentionNorm = "ln_1", .ffnNorm = "ln_2", .attention = "attn.",
                                   .o = "c_proj", .qkv = "c_attn", .gate = "w2", .up = "w1", .down = "c_proj"};
@@ -392,7 +406,7 @@ constexpr std::array kFamilies = {
                 .vocabSize = 128256, .lacks = "image input", .adjust = adjustMllama, .extras = addMllamaTower},
     ModelFamily{.modelTypes = "gemma4 gemma4_text", .architecture = "Gemma4ForConditionalGeneration", .qkNorm = QkNormRule::PerHead, .norms = NormPlaces::BeforeAndAfter,
                 .window = WindowRule::AllButEveryNth, .tiedByDefault = true, .activation = Activation::GeluTanh, .ropeTheta = 1000000.0, .vocabSize = 262144,
-                .lacks = "Gemma 4's parallel experts", .adjust = adjustGemma4},
+                .names = &kGemma4Names, .experts = ExpertStyle::FusedRows, .lacks = "Gemma 4's layers", .adjust = adjustGemma4, .extras = addGemma4Tower},
     ModelFamily{.modelTypes = "granitemoe", .architecture = "GraniteMoeForCausalLM", .names = &kGraniteMoeNames, .experts = ExpertStyle::FusedRows, .adjust = adjustGranite},
     ModelFamily{.modelTypes = "phimoe", .architecture = "PhiMoEForCausalLM", .window = WindowRule::AllLayers, .norm = NormKind::LayerNorm, .normEpsilon = 1e-5,
                 .names = &kMixtralNames, .adjust = adjustPhimoe},
@@ -412,7 +426,13 @@ constexpr std::array kFamilies = {
     ModelFamily{.modelTypes = "baichuan", .architecture = "BaichuanForCausalLM", .bias = BiasRule::Never, .fusedQkv = true, .names = &kBaichuanNames,
                 .lacks = "Baichuan's normalized head"},
     ModelFamily{.modelTypes = "chatglm", .architecture = "ChatGLMModel", .bias = BiasRule::KeyQkv, .normEpsilon = 1e-5, .fusedQkv = true, .fusedGateUp = true,
-                .ropeStyle = RopeStyle::Interleaved, .names = &kChatGlmNames, .lacks = "ChatGLM's rotary layout", .adjust = adjustChatGlm},
+                .ropeStyle = RopeStyle::Interleaved, .names = &kChatGlmNames, .lacks = "ChatGLM's rotary layout", .adjust = adjustChatGlm,
+                .extras = addChatGlmFrequencies},
+    ModelFamily{.modelTypes = "phi3small", .architecture = "Phi3SmallForCausalLM", .bias = BiasRule::Never, .tiedByDefault = true, .norm = NormKind::LayerNorm,
+                .normEpsilon = 1e-5, .activation = Activation::GeluTanh, .fusedQkv = true, .fusedGateUp = true, .ropeTheta = 1000000.0, .vocabSize = 100352,
+                .names = &kPhi3SmallNames, .lacks = "block-sparse attention", .adjust = adjustPhi3Small},
+    ModelFamily{.modelTypes = "dbrx", .architecture = "DbrxForCausalLM", .bias = BiasRule::Never, .norm = NormKind::LayerNorm, .normEpsilon = 1e-5, .fusedQkv = true,
+                .ropeTheta = 500000.0, .names = &kDbrxNames, .experts = ExpertStyle::FusedRows, .lacks = "DBRX's layers"},
     ModelFamily{.modelTypes = "minicpm3", .architecture = "MiniCPM3ForCausalLM", .tiedByDefault = true, .adjust = adjustMiniCpm3},
 };
 

@@ -56,6 +56,21 @@ Result<ModelConfig> readConfigFile(const fs::path& file) {
   if (!text) return tl::unexpected(text.error());
   auto config = parseModelConfig(*text, file.string());
   if (!config) return config;
+  // NVIDIA's checkpoints may describe their quantization in a file of its own.
+  const fs::path separate = file.parent_path() / "hf_quant_config.json";
+  if (!config->quantization && fileExists(separate)) {
+    const auto quantText = readTextFile(separate, kMaxConfigBytes);
+    if (!quantText) return tl::unexpected(quantText.error());
+    const auto quant = parsePythonJson(*quantText, separate.string());
+    if (!quant) return tl::unexpected(quant.error());
+    if (const auto inner = quant->find("quantization"); inner != quant->end() && inner->is_object()) {
+      nlohmann::json joined = config->raw;
+      joined["quantization_config"] = *inner;
+      joined["quantization_config"]["quant_method"] = "modelopt";
+      config = parseModelConfig(joined.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace), file.string());
+      if (!config) return config;
+    }
+  }
   const std::string folder = file.parent_path().filename().string();
   if (file.filename() == "config.json" && !folder.empty()) config->name = folder;
   return config;
@@ -106,29 +121,79 @@ Result<std::vector<fs::path>> weightFilesOf(const fs::path& folder) {
   return shards;
 }
 
-void compareWithFormula(const TensorInventory& formula, TensorInventory& files, ModelConfig& config) {
-  std::map<std::string, const TensorEntry*, std::less<>> expected;
-  for (const auto& entry : formula.tensors) expected.emplace(entry.name, &entry);
+// "…experts.7.gate_proj.weight" as the formula names all experts together: "…experts.*.gate_proj.weight".
+std::string nameOfAllExperts(const std::string& name) {
+  const size_t at = name.find("experts.");
+  if (at == std::string::npos) return name;
+  const size_t begin = at + 8, end = name.find('.', begin);
+  if (end == std::string::npos || end == begin || !std::all_of(name.begin() + static_cast<std::ptrdiff_t>(begin), name.begin() + static_cast<std::ptrdiff_t>(end), [](char c) { return c >= '0' && c <= '9'; }))
+    return name;
+  return name.substr(0, begin) + "*" + name.substr(end);
+}
+
+// What the formula expects, found by the names that the files use: with other prefixes, and one tensor for each expert.
+class FormulaIndex {
+ public:
+  explicit FormulaIndex(const TensorInventory& formula) {
+    for (const auto& entry : formula.tensors) m_byName.emplace(stem(entry.name), &entry);
+  }
+
+  const TensorEntry* find(const std::string& name) const {
+    auto found = m_byName.find(stem(name));
+    if (found == m_byName.end()) found = m_byName.find(stem(nameOfAllExperts(name)));
+    return found == m_byName.end() ? nullptr : found->second;
+  }
+
+ private:
+  // Savers put "model." and "language_model." before the same names in several orders.
+  static std::string stem(std::string_view name) {
+    for (bool again = true; again;) {
+      again = false;
+      for (std::string_view prefix : {"model.", "language_model.", "transformer.", "backbone."})
+        if (name.starts_with(prefix)) name.remove_prefix(prefix.size()), again = true;
+    }
+    return std::string(name);
+  }
+
+  std::map<std::string, const TensorEntry*, std::less<>> m_byName;
+};
+
+// The shape and split of one expert's part of a formula entry.
+struct ExpectedTensor {
+  std::vector<int64_t> shape;
+  int splitDim = -1;
+};
+
+ExpectedTensor expectedOf(const TensorEntry& formula, const std::string& name) {
+  ExpectedTensor expected{formula.shape, formula.splitDim};
+  if (formula.name.find("experts.*.") == std::string::npos || name.find("experts.*.") != std::string::npos || expected.shape.empty()) return expected;
+  expected.shape.erase(expected.shape.begin());
+  if (expected.splitDim >= 0) --expected.splitDim;
+  return expected;
+}
+
+// Differences between the files and the formula become warnings, the first of each kind by name.
+void compareWithFormula(const TensorInventory& formula, const FormulaIndex& index, const TensorInventory& files, ModelConfig& config) {
   std::vector<std::string> different, additional, missing;
-  std::set<std::string, std::less<>> seen;
-  for (auto& entry : files.tensors) {
-    const auto known = expected.find(entry.name);
-    if (known == expected.end()) {
+  std::set<const TensorEntry*> seen;
+  for (const auto& entry : files.tensors) {
+    const TensorEntry* known = index.find(entry.name);
+    if (!known) {
       if (entry.role == TensorRole::Other) additional.push_back(entry.name);
       continue;
     }
-    seen.insert(entry.name);
-    if (known->second->shape != entry.shape && entry.splitDim < 0 && known->second->splitDim >= 0)
-      different.push_back(fmt::format("{} has shape [{}], by the configuration [{}]", entry.name, fmt::join(entry.shape, ", "), fmt::join(known->second->shape, ", ")));
-    else if (known->second->shape != entry.shape)
-      different.push_back(fmt::format("{} has shape [{}], expected [{}]", entry.name, fmt::join(entry.shape, ", "), fmt::join(known->second->shape, ", ")));
+    seen.insert(known);
+    const auto expected = expectedOf(*known, entry.name);
+    if (expected.shape != entry.shape)
+      different.push_back(fmt::format("{} has shape [{}], by the configuration [{}]", entry.name, fmt::join(entry.shape, ", "), fmt::join(expected.shape, ", ")));
   }
   for (const auto& entry : formula.tensors)
-    if (!seen.contains(entry.name) && entry.loaded) missing.push_back(entry.name);
+    if (!seen.contains(&entry) && entry.loaded) missing.push_back(entry.name);
   for (size_t i = 0; i < std::min(different.size(), kShownDifferences); ++i) config.warnings.push_back(different[i]);
   if (different.size() > kShownDifferences) config.warnings.push_back(fmt::format("{} more tensors differ from the configuration", different.size() - kShownDifferences));
   if (!missing.empty()) config.warnings.push_back(fmt::format("the files lack {} tensors that the configuration expects: {}", missing.size(), shortList(missing)));
-  if (!additional.empty()) config.warnings.push_back(fmt::format("the files hold {} tensors that the decoder does not know: {}", additional.size(), shortList(additional)));
+  if (!additional.empty()) config.warnings.push_back(fmt::format("the files hold {} tensors that the configuration does not tell of: {}", additional.size(), shortList(additional)));
+  if (!missing.empty() || !different.empty()) config.missingInEngine.push_back("tensors that do not follow the configuration");
 }
 
 // Stored, but not what an engine holds.
@@ -136,6 +201,18 @@ bool isLoaded(const TensorEntry& entry, const ModelConfig& config) {
   if (entry.name.ends_with("rotary_emb.inv_freq") || entry.name.ends_with("rotary_pos_emb.inv_freq")) return false;
   if (entry.layer >= config.layerCount()) return false;
   return !(entry.role == TensorRole::LmHead && config.tieWordEmbeddings);
+}
+
+// Names that only the family knows get role and split from the formula, where the shapes agree.
+void adoptExpected(TensorEntry& entry, const TensorEntry* formula) {
+  if (!formula) return;
+  const auto expected = expectedOf(*formula, entry.name);
+  if (expected.shape != entry.shape) return;
+  entry.role = formula->role;
+  entry.splitDim = expected.splitDim;
+  entry.segments = formula->segments;
+  // Packed weights count what they stand for.
+  if (formula->logicalParameters) entry.logicalParameters = formula->shape == entry.shape ? *formula->logicalParameters : *formula->logicalParameters / std::max<int64_t>(1, formula->shape.front());
 }
 
 Result<ModelSource> openFolder(const fs::path& folder) {
@@ -176,6 +253,7 @@ Result<ModelSource> openFolder(const fs::path& folder) {
   }
 
   const TensorInventory formula = inventoryOfConfig(source.config);
+  const FormulaIndex index(formula);
   auto files = weightFilesOf(folder);
   if (!files) return tl::unexpected(files.error());
   if (files->empty()) {
@@ -191,7 +269,7 @@ Result<ModelSource> openFolder(const fs::path& folder) {
     const auto header = readSafetensorsHeader(file);
     if (!header) return tl::unexpected(header.error());
     for (const auto& warning : header->warnings) source.config.warnings.push_back(warning);
-    const int index = static_cast<int>(source.weightFiles.size());
+    const int fileIndex = static_cast<int>(source.weightFiles.size());
     source.weightFiles.push_back(file);
     for (const auto& tensor : header->tensors) {
       if (const auto [first, inserted] = owner.emplace(tensor.name, file); !inserted)
@@ -205,9 +283,10 @@ Result<ModelSource> openFolder(const fs::path& folder) {
       entry.expert = name.expert;
       entry.dtype = tensor.dtype;
       entry.shape = tensor.shape;
-      entry.location = TensorLocation{index, tensor.offset, tensor.bytes};
-      assignSplit(entry, source.config);
-      entry.loaded = isLoaded(entry, source.config);
+      entry.location = TensorLocation{fileIndex, tensor.offset, tensor.bytes};
+      const TensorEntry* expected = index.find(tensor.name);
+      if (!assignSplit(entry, source.config) || entry.role == TensorRole::Other) adoptExpected(entry, expected);
+      entry.loaded = isLoaded(entry, source.config) && (!expected || expected->loaded || expected->role == TensorRole::LmHead);
       source.inventory.tensors.push_back(std::move(entry));
     }
   }
@@ -217,7 +296,7 @@ Result<ModelSource> openFolder(const fs::path& folder) {
     source.config.tieWordEmbeddings = true;
     source.config.warnings.push_back("the files hold no lm_head: the embedding is taken for it");
   }
-  compareWithFormula(formula, source.inventory, source.config);
+  compareWithFormula(formula, index, source.inventory, source.config);
   noteMissingFormats(source);
   return source;
 }
