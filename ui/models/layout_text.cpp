@@ -43,6 +43,7 @@ QString shortReason(const LayoutPlan& layout, const ModelConfig& model) {
     return QCoreApplication::translate("Headroom", "%1 columns / %2").arg(formatCount(model.intermediateSize), tp);
   if (has("vocab")) return QCoreApplication::translate("Headroom", "%1 tokens / %2").arg(formatCount(model.vocabSize), tp);
   if (has("expert")) return QCoreApplication::translate("Headroom", "experts / %1").arg(tp);
+  if (has("fp8_block")) return QCoreApplication::translate("Headroom", "FP8 blocks / %1").arg(tp);
   if (has("quant") || has("group")) return QCoreApplication::translate("Headroom", "quantization");
   if (has("arch") || has("model")) return QCoreApplication::translate("Headroom", "model unsupported");
   if (has("dtype")) return QCoreApplication::translate("Headroom", "dtype unsupported");
@@ -97,7 +98,7 @@ QString modelFacts(const ModelSource& source) {
   const ModelConfig& config = source.config;
   QStringList facts;
   facts << QCoreApplication::translate("Headroom", "%1 parameters").arg(formatParameters(source.inventory.parameters()));
-  facts << QCoreApplication::translate("Headroom", "%n layer(s)", nullptr, static_cast<int>(config.layerCount()));
+  facts << QCoreApplication::translate("Headroom", "%n layer(s)", "", static_cast<int>(config.layerCount()));
   if (config.qHeads > 0)
     facts << QCoreApplication::translate("Headroom", "%1 heads, %2 KV heads").arg(config.qHeads).arg(config.kvHeads);
   QString stored = QString::fromUtf8(dtypeName(config.dtype).data(), static_cast<qsizetype>(dtypeName(config.dtype).size()));

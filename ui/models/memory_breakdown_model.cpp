@@ -29,7 +29,7 @@ QString shareOf(const RankSlice& slice, const LayoutPlan& layout) {
   if (!slice.layers.empty())
     parts << QCoreApplication::translate("Headroom", "layers %1–%2").arg(slice.layers.begin).arg(slice.layers.end - 1);
   if (!layout.even && !slice.qHeads.empty())
-    parts << QCoreApplication::translate("Headroom", "%n head(s)", nullptr, static_cast<int>(slice.qHeads.size()));
+    parts << QCoreApplication::translate("Headroom", "%n head(s)", "", static_cast<int>(slice.qHeads.size()));
   return parts.join(QStringLiteral(", "));
 }
 

@@ -198,7 +198,9 @@ void DetailsPanel::refresh() {
 
 void DetailsPanel::showReasons() {
   QStringList paragraphs;
-  for (const Reason& reason : m_layout->reasons) {
+  std::vector<Reason> shown = m_layout->reasons;
+  shown.insert(shown.end(), m_layout->warnings.begin(), m_layout->warnings.end());
+  for (const Reason& reason : shown) {
     QString paragraph = fromCore(reason.message).toHtmlEscaped();
     if (!reason.fix.empty())
       paragraph +=
