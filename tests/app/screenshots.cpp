@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// headroom-screenshots MODEL DIR: drives the real window against a real engine and saves every page as PNG, light and dark, English and Chinese.
+#include "app/desktop/appearance.h"
+#include "core/model/model_catalog.h"
+#include "tests/app/desktop_driver.h"
+#include "ui/settings/app_settings.h"
+
+#include <QApplication>
+#include <QNetworkAccessManager>
+#include <QNetworkReply>
+#include <QTemporaryDir>
+#include <csignal>
+#include <cstdio>
+
+using namespace headroom;
+using namespace headroom::app;
+
+namespace {
+
+constexpr int kWidth = 1440, kHeight = 900;
+
+struct Look {
+  const char* name;
+  ui::ThemeChoice theme;
+  const char* language;
+};
+constexpr Look kLooks[] = {{"light-en", ui::ThemeChoice::Light, "en"},
+                           {"dark-en", ui::ThemeChoice::Dark, "en"},
+                           {"light-zh", ui::ThemeChoice::Light, "zh_CN"},
+                           {"dark-zh", ui::ThemeChoice::Dark, "zh_CN"}};
+
+class Camera {
+ public:
+  Camera(MainWindow& window, ui::AppSettings& settings, QString folder) : m_window(window), m_settings(settings), m_folder(std::move(folder)) {}
+
+  void shootAllLooks(const QString& page) {
+    for (const Look& look : kLooks) {
+      m_settings.setTheme(look.theme);
+      m_settings.setLanguage(QString::fromLatin1(look.language));
+      QTest::qWait(600);
+      const QString file = QStringLiteral("%1/%2-%3.png").arg(m_folder, page, QString::fromLatin1(look.name));
+      if (!m_window.grab().save(file)) {
+        std::fprintf(stderr, "headroom-screenshots: %s: cannot be written\n", qPrintable(file));
+        std::exit(3);
+      }
+      std::printf("%s\n", qPrintable(file));
+    }
+    m_settings.setTheme(ui::ThemeChoice::Light);
+    m_settings.setLanguage(QStringLiteral("en"));
+  }
+
+ private:
+  MainWindow& m_window;
+  ui::AppSettings& m_settings;
+  QString m_folder;
+};
+
+void require(bool condition, const QString& what) {
+  if (condition) return;
+  std::fprintf(stderr, "headroom-screenshots: %s\n", qPrintable(what));
+  std::exit(3);
+}
+
+// Keeps several requests going, so that the charts show a load.
+class Load : public QObject {
+ public:
+  Load(QUrl url, int requests) : m_url(std::move(url)) {
+    for (int i = 0; i < requests; ++i) next();
+  }
+
+ private:
+  void next() {
+    static const char* const kOpenings[] = {"Once upon a time", "The history of computing begins", "A good recipe for bread needs", "On a clear night you can see"};
+    QNetworkRequest request(m_url.resolved(QUrl(QStringLiteral("/v1/completions"))));
+    request.setHeader(QNetworkRequest::ContentTypeHeader, QStringLiteral("application/json"));
+    const QByteArray body = QByteArray(R"({"prompt": ")") + kOpenings[m_count++ % 4] + R"(", "max_tokens": 48, "temperature": 0.8, "ignore_eos": true})";
+    QNetworkReply* reply = m_network.post(request, body);
+    connect(reply, &QNetworkReply::finished, this, [this, reply] {
+      const bool goes = reply->error() == QNetworkReply::NoError;
+      reply->deleteLater();
+      if (goes) next();
+    });
+  }
+  QUrl m_url;
+  QNetworkAccessManager m_network;
+  int m_count = 0;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  QApplication application(argc, argv);
+  if (argc != 3) {
+    std::fprintf(stderr, "usage: headroom-screenshots MODEL DIR\n");
+    return 2;
+  }
+  QCoreApplication::setApplicationName(QStringLiteral("headroom"));
+  const QString model = QString::fromLocal8Bit(argv[1]), folder = QString::fromLocal8Bit(argv[2]);
+  require(QDir().mkpath(folder), folder + QStringLiteral(": cannot be made"));
+  QTemporaryDir own;
+  ui::AppSettings settings(own.path());
+  settings.setLanguage(QStringLiteral("en"));
+  settings.setTheme(ui::ThemeChoice::Light);
+  const Appearance appearance(application, settings);
+  MainWindow window(settings);
+  DesktopDriver person(window);
+  Camera camera(window, settings, folder);
+  window.resize(kWidth, kHeight);
+  window.show();
+
+  // The story: vLLM refuses TP=6 for 64 query heads; Headroom can run it unevenly.
+  require(person.openModel(QStringLiteral("Qwen/Qwen2.5-72B-Instruct"), QStringLiteral("72B")), QStringLiteral("the catalog's Qwen2.5-72B does not open"));
+  require(person.useMachine(QStringLiteral("6xA800-80GB")), QStringLiteral("6xA800-80GB is not planned"));
+  require(person.useEngine(EngineKind::Vllm), QStringLiteral("vLLM is not planned"));
+  window.planPage().selectLayout(6, 1, 1);
+  camera.shootAllLooks(QStringLiteral("plan-refused"));
+  window.planPage().selectLayout(2, 3, 1);
+  camera.shootAllLooks(QStringLiteral("plan-vllm"));
+  require(person.useEngine(EngineKind::Headroom), QStringLiteral("Headroom is not planned"));
+  window.planPage().selectLayout(6, 1, 1);
+  camera.shootAllLooks(QStringLiteral("plan-uneven"));
+
+  // A real engine on this machine's host devices.
+  require(person.openModel(model, QString()), QStringLiteral("the model does not open"));
+  require(person.useThisMachine(), QStringLiteral("this machine is not planned"));
+  window.planPage().selectLayout(3, 2, 1);
+  camera.shootAllLooks(QStringLiteral("plan"));
+  window.showPage(MainWindow::Monitor);
+  require(person.startSelected(), QStringLiteral("the engine did not start: ") + person.engine().failureReason());
+  window.showPage(MainWindow::Chat);
+  person.ask(QStringLiteral("What is the capital of France? Answer in one sentence."));
+  person.ask(QStringLiteral("Write one sentence about the sea."));
+  camera.shootAllLooks(QStringLiteral("chat"));
+  window.showPage(MainWindow::Monitor);
+  window.monitorPage().setWindowSeconds(60);
+  {
+    Load load(person.engine().url(), 6);
+    QTest::qWait(20000);
+    camera.shootAllLooks(QStringLiteral("monitor"));
+  }
+  window.showPage(MainWindow::Log);
+  camera.shootAllLooks(QStringLiteral("log"));
+  window.showPage(MainWindow::Monitor);
+  ::kill(static_cast<pid_t>(person.engine().processId()), SIGKILL);
+  require(person.waitFor([&] { return person.engine().phase() == ui::SessionPhase::Failed; }), QStringLiteral("a killed engine was not noticed"));
+  camera.shootAllLooks(QStringLiteral("killed"));
+  return 0;
+}

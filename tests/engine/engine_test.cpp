@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: Apache-2.0
+// The engine on tiny reference models: the greedy tokens of Transformers come out of every layout, alone, together, in chunks, after preemption, with
+// and without the prefix cache; clients that leave and ranks that die end as they should.
+#include "engine/engine.h"
+
+#include <QtTest>
+#include <condition_variable>
+#include <fstream>
+#include <mutex>
+
+using namespace headroom;
+using namespace headroom::engine;
+
+namespace {
+
+constexpr std::chrono::seconds kPatience{60};
+
+struct Case {
+  std::vector<int32_t> prompt, greedy;
+};
+
+std::vector<Case> casesOf(const std::string& model) {
+  std::ifstream file(std::string(HEADROOM_TEST_DATA "/models/") + model + "/expected.json");
+  std::vector<Case> cases;
+  const nlohmann::json expected = nlohmann::json::parse(file);
+  for (const auto& entry : expected.at("cases")) {
+    cases.push_back({entry.at("prompt").get<std::vector<int32_t>>(), entry.at("greedy").get<std::vector<int32_t>>()});
+  }
+  return cases;
+}
+
+// Collects a request's updates from the engine's threads.
+class Answer {
+ public:
+  UpdateSink sink() {
+    return [this](GenerationUpdate&& update) {
+      std::lock_guard lock(m_mutex);
+      for (const TokenOutput& output : update.tokens) tokens.push_back(output.token);
+      if (!update.promptLogprobs.empty()) promptLogprobs = update.promptLogprobs;
+      cached = std::max(cached, update.cachedPromptTokens);
+      if (update.finish) {
+        finish = update.finish;
+        error = update.error;
+      }
+      ++updates;
+      m_changed.notify_all();
+    };
+  }
+  bool waitFinished() {
+    std::unique_lock lock(m_mutex);
+    return m_changed.wait_for(lock, kPatience, [&] { return finish.has_value(); });
+  }
+  bool waitUpdates(int count) {
+    std::unique_lock lock(m_mutex);
+    return m_changed.wait_for(lock, kPatience, [&] { return updates >= count; });
+  }
+  std::vector<int32_t> tokens;
+  std::vector<std::vector<TokenLogprob>> promptLogprobs;
+  std::optional<FinishReason> finish;
+  std::string error;
+  int64_t cached = 0;
+  int updates = 0;
+
+ private:
+  std::mutex m_mutex;
+  std::condition_variable m_changed;
+};
+
+struct Setup {
+  std::string model = "llama";
+  int tp = 1, pp = 1, dp = 1;
+  int64_t maxNumSeqs = 8, maxNumBatchedTokens = 64, maxModelLen = 96;
+  bool prefixCaching = true;
+  int64_t memoryKiB = 8 << 10;
+};
+
+Result<std::unique_ptr<Engine>> startEngine(const Setup& setup) {
+  auto model = openModel(HEADROOM_TEST_DATA "/models/" + setup.model);
+  if (!model) return tl::unexpected(model.error());
+  auto layout = makeHeadroomLayout(*model, setup.tp, setup.pp, setup.dp);
+  if (!layout) return tl::unexpected(layout.error());
+  HostDeviceSettings host{setup.tp * setup.pp * setup.dp, Bytes(setup.memoryKiB << 10)};
+  EngineLimits limits;
+  limits.maxModelLen = setup.maxModelLen;
+  limits.maxNumSeqs = setup.maxNumSeqs;
+  limits.maxNumBatchedTokens = setup.maxNumBatchedTokens;
+  EngineSettings settings;
+  settings.prefixCaching = setup.prefixCaching;
+  settings.modelName = setup.model;
+  return Engine::start(std::move(*model), std::move(*layout), hostMachine(host), limits, 1.0, settings, [] {});
+}
+
+bool waitPhase(Engine& engine, EnginePhase phase) {
+  const auto end = std::chrono::steady_clock::now() + kPatience;
+  while (std::chrono::steady_clock::now() < end) {
+    if (engine.state().phase == phase) return true;
+    QTest::qWait(2);
+  }
+  return false;
+}
+
+GenerationRequest requestOf(const Case& wanted, int64_t tokens = -1) {
+  GenerationRequest request;
+  request.prompt = wanted.prompt;
+  request.sampling.temperature = 0;
+  request.sampling.ignoreEos = true;
+  request.sampling.maxTokens = tokens < 0 ? static_cast<int64_t>(wanted.greedy.size()) : tokens;
+  return request;
+}
+
+}  // namespace
+
+class EngineTest : public QObject {
+  Q_OBJECT
+ private slots:
+  void givesTheExpectedTokens_data() {
+    QTest::addColumn<QString>("model");
+    QTest::addColumn<int>("tp");
+    QTest::addColumn<int>("pp");
+    QTest::addColumn<int>("dp");
+    QTest::addColumn<int>("batchedTokens");
+    QTest::addColumn<bool>("prefixCaching");
+    for (const char* model : {"llama", "qwen2", "qwen3", "mistral"}) {
+      QTest::addRow("%s, one rank", model) << model << 1 << 1 << 1 << 64 << true;
+      QTest::addRow("%s, tp 2 pp 2", model) << model << 2 << 2 << 1 << 64 << true;
+    }
+    QTest::newRow("uneven heads") << "llama" << 4 << 1 << 1 << 64 << false;
+    QTest::newRow("replicas") << "llama" << 1 << 1 << 2 << 64 << true;
+    QTest::newRow("replicas of stages") << "llama" << 2 << 2 << 2 << 64 << true;
+    QTest::newRow("chunks of 8 tokens") << "llama" << 1 << 1 << 1 << 8 << true;
+    QTest::newRow("chunks of 8 tokens through stages") << "llama" << 1 << 2 << 1 << 8 << true;
+    QTest::newRow("without prefix cache") << "llama" << 1 << 1 << 1 << 64 << false;
+  }
+  void givesTheExpectedTokens() {
+    QFETCH(QString, model);
+    Setup setup;
+    setup.model = model.toStdString();
+    QFETCH(int, tp);
+    setup.tp = tp;
+    QFETCH(int, pp);
+    setup.pp = pp;
+    QFETCH(int, dp);
+    setup.dp = dp;
+    QFETCH(int, batchedTokens);
+    setup.maxNumBatchedTokens = batchedTokens;
+    QFETCH(bool, prefixCaching);
+    setup.prefixCaching = prefixCaching;
+    auto engine = startEngine(setup);
+    QVERIFY2(engine, engine ? "" : engine.error().message().c_str());
+    const std::vector<Case> cases = casesOf(setup.model);
+    QVERIFY(!cases.empty());
+    for (int round = 0; round < 2; ++round) {  // the second finds the prompts in the prefix cache
+      for (const Case& wanted : cases) {
+        Answer answer;
+        (*engine)->submit(requestOf(wanted), answer.sink());
+        QVERIFY(answer.waitFinished());
+        QCOMPARE(answer.tokens, wanted.greedy);
+        QCOMPARE(*answer.finish, FinishReason::Length);
+      }
+    }
+    std::vector<std::unique_ptr<Answer>> answers;
+    for (int i = 0; i < 16; ++i) {
+      answers.push_back(std::make_unique<Answer>());
+      (*engine)->submit(requestOf(cases[i % cases.size()]), answers.back()->sink());
+    }
+    for (int i = 0; i < 16; ++i) {
+      QVERIFY(answers[i]->waitFinished());
+      QCOMPARE(answers[i]->tokens, cases[i % cases.size()].greedy);
+    }
+    const EngineState state = (*engine)->state();
+    QCOMPARE(state.kvBlocksFree, state.kvBlocksTotal);
+    QCOMPARE(state.requestsRunning + state.requestsWaiting, 0);
+    const MetricsSnapshot metrics = (*engine)->metrics().snapshot();
+    QCOMPARE(metrics.prefixCacheHits > 0, setup.prefixCaching);
+    for (const RankState& rank : state.ranks) {
+      QVERIFY(rank.planned.weights.has_value());
+      QCOMPARE(*rank.allocated.weights, *rank.planned.weights);
+      QCOMPARE(*rank.allocated.kvCache, *rank.planned.kvCache);
+      QCOMPARE(*rank.allocated.activations, *rank.planned.activations);
+    }
+  }
+
+  void recomputesWhatItPreempted() {
+    // The least memory that holds one whole sequence, but not the eight that run together.
+    Setup setup;
+    setup.prefixCaching = false;
+    setup.maxNumBatchedTokens = 16;
+    Result<std::unique_ptr<Engine>> engine = failure("", "not started");
+    for (setup.memoryKiB = 64; !engine && setup.memoryKiB < 8192; setup.memoryKiB += 16) engine = startEngine(setup);
+    QVERIFY2(engine, engine ? "" : engine.error().message().c_str());
+    const std::vector<Case> cases = casesOf(setup.model);
+    const Case& longest = cases.back();
+    std::vector<std::unique_ptr<Answer>> answers;
+    for (int i = 0; i < 8; ++i) {
+      answers.push_back(std::make_unique<Answer>());
+      (*engine)->submit(requestOf(longest), answers.back()->sink());
+    }
+    for (auto& answer : answers) {
+      QVERIFY(answer->waitFinished());
+      QCOMPARE(answer->tokens, longest.greedy);
+    }
+    QVERIFY((*engine)->metrics().snapshot().preemptions > 0);
+  }
+
+  void freesTheBlocksOfAClientThatLeaves() {
+    Setup setup;
+    setup.pp = 2;
+    auto engine = startEngine(setup);
+    QVERIFY(engine);
+    const Case wanted = casesOf(setup.model).front();
+    Answer answer;
+    const RequestId id = (*engine)->submit(requestOf(wanted, 80), answer.sink());
+    QVERIFY(answer.waitUpdates(2));
+    (*engine)->cancel(id);
+    QVERIFY(answer.waitFinished());
+    QCOMPARE(*answer.finish, FinishReason::Abort);
+    const EngineState state = (*engine)->state();
+    QCOMPARE(state.kvBlocksFree, state.kvBlocksTotal);
+    (*engine)->cancel(id);  // once more does no harm
+  }
+
+  void endsAtTheContextAndAtStopTokens() {
+    Setup setup;
+    auto engine = startEngine(setup);
+    QVERIFY(engine);
+    const Case wanted = casesOf(setup.model)[1];
+    Answer full;
+    (*engine)->submit(requestOf(wanted, 10000), full.sink());
+    QVERIFY(full.waitFinished());
+    QCOMPARE(full.tokens.size() + wanted.prompt.size(), static_cast<size_t>(setup.maxModelLen));
+    GenerationRequest request = requestOf(wanted);
+    request.sampling.stopTokenIds = {wanted.greedy[3]};
+    const auto first = std::find(wanted.greedy.begin(), wanted.greedy.end(), wanted.greedy[3]) - wanted.greedy.begin();
+    Answer stopped;
+    (*engine)->submit(std::move(request), stopped.sink());
+    QVERIFY(stopped.waitFinished());
+    QCOMPARE(*stopped.finish, FinishReason::Stop);
+    QCOMPARE(static_cast<std::ptrdiff_t>(stopped.tokens.size()), first + 1);
+  }
+
+  void promptLogprobsComeForEveryTokenInChunksToo() {
+    Setup setup;
+    setup.maxNumBatchedTokens = 8;
+    auto engine = startEngine(setup);
+    QVERIFY(engine);
+    const Case wanted = casesOf(setup.model).back();
+    GenerationRequest request = requestOf(wanted, 1);
+    request.sampling.promptLogprobs = 3;
+    Answer answer;
+    (*engine)->submit(std::move(request), answer.sink());
+    QVERIFY(answer.waitFinished());
+    QCOMPARE(answer.promptLogprobs.size(), wanted.prompt.size());
+    QVERIFY(answer.promptLogprobs[0].empty());
+    for (size_t i = 1; i < wanted.prompt.size(); ++i) {
+      QCOMPARE(answer.promptLogprobs[i].size(), 4u);
+      QCOMPARE(answer.promptLogprobs[i][0].token, wanted.prompt[i]);
+    }
+  }
+
+  void aRankThatDiesEndsEveryRequestWithTheReason() {
+    qputenv("HEADROOM_FAULT", "rank=3,step=4,kind=throw");
+    Setup setup;
+    setup.tp = setup.pp = 2;
+    auto engine = startEngine(setup);
+    qunsetenv("HEADROOM_FAULT");
+    QVERIFY(engine);
+    const Case wanted = casesOf(setup.model).back();
+    std::vector<std::unique_ptr<Answer>> answers;
+    for (int i = 0; i < 4; ++i) {
+      answers.push_back(std::make_unique<Answer>());
+      (*engine)->submit(requestOf(wanted, 40), answers.back()->sink());
+    }
+    for (auto& answer : answers) {
+      QVERIFY(answer->waitFinished());
+      QCOMPARE(*answer->finish, FinishReason::Error);
+      QVERIFY2(answer->error.find("rank 3") != std::string::npos, answer->error.c_str());
+    }
+    QVERIFY(waitPhase(**engine, EnginePhase::Failed));
+    Answer late;
+    (*engine)->submit(requestOf(wanted), late.sink());
+    QVERIFY(late.waitFinished());
+    QCOMPARE(*late.finish, FinishReason::Error);
+  }
+
+  void stopsWhileRequestsRun() {
+    Setup setup;
+    setup.pp = 2;
+    Answer answer;
+    {
+      auto engine = startEngine(setup);
+      QVERIFY(engine);
+      (*engine)->submit(requestOf(casesOf(setup.model).front(), 80), answer.sink());
+      QVERIFY(answer.waitUpdates(1));
+    }
+    QCOMPARE(answer.finish.has_value(), true);
+  }
+};
+
+QTEST_GUILESS_MAIN(EngineTest)
+#include "engine_test.moc"
