@@ -7,12 +7,14 @@
 #include <QWidget>
 
 class QLabel;
+class QProgressBar;
 class QPushButton;
 class QTimer;
 class QTreeView;
 
 namespace headroom::ui {
 
+class MessageBar;
 class RankListModel;
 
 class RunPanel : public QWidget {
@@ -35,21 +37,23 @@ class RunPanel : public QWidget {
   void build();
   void retranslate();
   void refresh();
+  void refreshElapsed();
+  void fitRows();
 
   EngineSession& m_session;
   RankListModel* m_ranks = nullptr;
   QPushButton* m_start = nullptr;
   QPushButton* m_stop = nullptr;
-  QPushButton* m_restart = nullptr;
   QLabel* m_phase = nullptr;
+  QLabel* m_detail = nullptr;
   QLabel* m_offer = nullptr;
   QLabel* m_elapsed = nullptr;
-  QLabel* m_failure = nullptr;
-  QWidget* m_failureBox = nullptr;
+  QProgressBar* m_progress = nullptr;
+  MessageBar* m_failure = nullptr;
+  MessageBar* m_connection = nullptr;
   QTreeView* m_view = nullptr;
   QTimer* m_tick = nullptr;
   bool m_canStart = false;
-  QString m_offerText;
 };
 
 }  // namespace headroom::ui
