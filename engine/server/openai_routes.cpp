@@ -42,6 +42,20 @@ bool sameSecret(std::string_view given, std::string_view secret) {
   return difference == 0;
 }
 
+// Stands in where a model has no tokenizer: token ids go in and out, text stays empty.
+class NoTokenizer final : public Tokenizer {
+ public:
+  std::vector<int32_t> encode(std::string_view, bool) const override { return {}; }
+  std::string decode(std::span<const int32_t>, bool) const override { return {}; }
+  std::string tokenBytes(int32_t) const override { return {}; }
+  std::string tokenText(int32_t) const override { return {}; }
+  std::optional<int32_t> tokenId(std::string_view) const override { return std::nullopt; }
+  bool isSpecial(int32_t) const override { return false; }
+  int64_t vocabSize() const override { return 0; }
+  std::vector<int32_t> eosTokenIds() const override { return {}; }
+};
+const NoTokenizer kNoTokenizer;
+
 ApiError notFound(const std::string& path) {
   return {404, fmt::format("There is nothing at {}.", path), {}, "invalid_request_error", "not_found"};
 }
@@ -223,8 +237,8 @@ struct OpenAiRoutes::Impl {
       if (!request) return refusal(exchange, request.error());
       auto prompts = prepare(*request);
       if (!prompts) return refusal(exchange, prompts.error());
-      auto generation = std::make_shared<Generation>(exchange, service, *tokenizer, options.modelName, std::move(*request),
-                                                     std::move(*prompts));
+      auto generation = std::make_shared<Generation>(exchange, service, tokenizer ? *tokenizer : kNoTokenizer, options.modelName,
+                                                     std::move(*request), std::move(*prompts));
       return [generation] { generation->start(); };
     });
   }
@@ -248,7 +262,11 @@ struct OpenAiRoutes::Impl {
   }
 
   ApiResult<std::vector<PreparedPrompt>> prepare(const OpenAiRequest& request) const {
-    if (const auto error = whyNoText()) return tl::unexpected(*error);
+    // Without a tokenizer token ids are still served.
+    const bool onlyIds = std::all_of(request.prompts.begin(), request.prompts.end(),
+                                     [](const PromptInput& prompt) { return std::holds_alternative<TokenIds>(prompt); });
+    if (const auto error = whyNoText(); error && (request.chat || !onlyIds || request.echo || !request.stop.empty()))
+      return tl::unexpected(*error);
     std::vector<PreparedPrompt> prompts;
     const RequestBounds limits = bounds();
     auto add = [&](TokenIds tokens, std::string text) -> std::optional<ApiError> {

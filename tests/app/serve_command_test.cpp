@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// headroom-engine serve as a process: its ready line, exit states, signals, and the one line that says what is wrong.
+#include "tests/support/raw_http_client.h"
+
+#include <QtTest>
+
+#include <signal.h>
+#include <nlohmann/json.hpp>
+
+using namespace headroom::test;
+using nlohmann::json;
+
+namespace {
+
+const QString kModel = QStringLiteral(HEADROOM_TEST_DATA "/models/llama");
+
+class Serve {
+ public:
+  explicit Serve(QStringList arguments) {
+    m_process.setProgram(QStringLiteral(HEADROOM_BIN_DIR "/headroom-engine"));
+    m_process.setArguments(QStringList{QStringLiteral("serve")} + arguments);
+    m_process.start();
+  }
+  ~Serve() {
+    if (m_process.state() == QProcess::NotRunning) return;
+    m_process.kill();
+    m_process.waitForFinished();
+  }
+  // The ready line; null when the process ended without one.
+  json ready(int milliseconds = 60'000) {
+    QElapsedTimer timer;
+    timer.start();
+    while (!m_process.canReadLine() && timer.elapsed() < milliseconds && m_process.state() != QProcess::NotRunning)
+      m_process.waitForReadyRead(100);
+    const json line = json::parse(m_process.readLine().toStdString(), nullptr, false);
+    if (line.is_object()) m_port = std::stoi(line["url"].get<std::string>().substr(std::string("http://127.0.0.1:").size()));
+    return line;
+  }
+  void signal(int number) { ::kill(static_cast<pid_t>(m_process.processId()), number); }
+  int exitStatus(int milliseconds = 60'000) {
+    if (m_process.state() != QProcess::NotRunning && !m_process.waitForFinished(milliseconds)) return -1;
+    return m_process.exitStatus() == QProcess::NormalExit ? m_process.exitCode() : 1000;
+  }
+  QString errors() { return QString::fromUtf8(m_errors += m_process.readAllStandardError()); }
+  int port() const { return m_port; }
+
+ private:
+  QProcess m_process;
+  QByteArray m_errors;
+  int m_port = 0;
+};
+
+QStringList small(const QString& model = kModel, const QStringList& more = {}) {
+  return QStringList{model, "--device",       "cpu", "--port",  "0",      "--device-memory", "64MiB", "--max-model-len",
+                     "64",  "--max-num-seqs", "4",   "--dtype", "float32"} +
+         more;
+}
+
+}  // namespace
+
+class ServeCommandTest : public QObject {
+  Q_OBJECT
+
+ private slots:
+  void servesUntilItIsToldToStop_data() {
+    QTest::addColumn<int>("signal");
+    QTest::newRow("SIGTERM") << SIGTERM;
+    QTest::newRow("SIGINT") << SIGINT;
+  }
+  void servesUntilItIsToldToStop() {
+    QFETCH(int, signal);
+    Serve serve(small(kModel, {"--tp", "2", "--served-model-name", "tiny"}));
+    const json ready = serve.ready();
+    QVERIFY2(ready.is_object(), qPrintable(serve.errors()));
+    QCOMPARE(ready["ready"].get<bool>(), true);
+    QCOMPARE(ready["model"].get<std::string>(), std::string("tiny"));
+    QCOMPARE(ready["layout"].dump(), std::string(R"({"dp":1,"pp":1,"tp":2})"));
+    QCOMPARE(request(serve.port(), "GET", "/health").status, 200);
+    const json state = json::parse(request(serve.port(), "GET", "/engine/state").body);
+    QCOMPARE(state["phase"].get<std::string>(), std::string("ready"));
+    QCOMPARE(state["ranks"].size(), 2u);
+    const RawResponse answer = request(serve.port(), "POST", "/v1/completions",
+                                       R"({"prompt": [1, 2, 3], "max_tokens": 4, "ignore_eos": true, "return_token_ids": true})");
+    QCOMPARE(answer.status, 200);
+    QCOMPARE(json::parse(answer.body)["choices"][0]["token_ids"].size(), 4u);
+    serve.signal(signal);
+    QCOMPARE(serve.exitStatus(10'000), 0);
+  }
+
+  void endsOpenStreamsSoonAfterASignal() {
+    Serve serve(small());
+    QVERIFY2(serve.ready().is_object(), qPrintable(serve.errors()));
+    RawClient events(serve.port());
+    events.send(requestText("GET", "/engine/events"));
+    QVERIFY(events.readUntilText("event: state"));
+    serve.signal(SIGTERM);
+    QVERIFY(events.readToEnd(8000));
+    events.closeNow();
+    QCOMPARE(serve.exitStatus(10'000), 0);
+  }
+
+  void saysInOneLineWhatIsWrong_data() {
+    QTest::addColumn<QStringList>("arguments");
+    QTest::addColumn<QString>("says");
+    QTest::newRow("no model") << QStringList{} << "MODEL";
+    QTest::newRow("no such file") << small("/no/such/model") << "/no/such/model";
+    QTest::newRow("unknown option") << small(kModel, {"--fast"}) << "--fast";
+    QTest::newRow("wrong device") << small(kModel, {"--device", "tpu"}) << "tpu";
+    QTest::newRow("wrong memory") << small(kModel, {"--device-memory", "much"}) << "--device-memory";
+    QTest::newRow("wrong dtype") << small(kModel, {"--dtype", "int3"}) << "--dtype";
+    QTest::newRow("too little memory") << QStringList{kModel, "--device", "cpu", "--device-memory", "1MiB", "--port", "0"}
+                                       << "MiB";
+    QTest::newRow("too many ranks") << small(kModel, {"--tp", "1000"}) << "head";
+    QTest::newRow("no layout file") << small(kModel, {"--layout", "/no/such/layout.json"}) << "/no/such/layout.json";
+    QTest::newRow("GPUs of the CPU") << small(kModel, {"--gpus", "0,1"}) << "--gpus";
+    QTest::newRow("no such host") << small(kModel, {"--host", "no.such.host.invalid"}) << "--host";
+  }
+  void saysInOneLineWhatIsWrong() {
+    QFETCH(QStringList, arguments);
+    QFETCH(QString, says);
+    Serve serve(arguments);
+    QCOMPARE(serve.exitStatus(), 2);
+    const QString last = serve.errors().trimmed().section('\n', -1);
+    QVERIFY2(last.startsWith("headroom-engine: ") && last.contains(says), qPrintable(last));
+  }
+
+  void namesAPortInUse() {
+    Serve first(small());
+    QVERIFY2(first.ready().is_object(), qPrintable(first.errors()));
+    QStringList arguments = small();
+    arguments[4] = QString::number(first.port());
+    Serve second(arguments);
+    QCOMPARE(second.exitStatus(), 2);
+    const QString errors = second.errors();
+    QVERIFY2(errors.contains(QString::number(first.port())) && errors.contains("--port 0"), qPrintable(errors));
+    QCOMPARE(request(first.port(), "GET", "/health").status, 200);
+  }
+};
+
+QTEST_GUILESS_MAIN(ServeCommandTest)
+#include "serve_command_test.moc"

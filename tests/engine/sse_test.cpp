@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// Server-sent events: their framing, and /engine/events as a client sees it.
+#include "engine/server/sse.h"
+#include "tests/engine/fake_engine.h"
+
+#include <QtTest>
+
+using namespace headroom;
+using namespace headroom::test;
+
+namespace {
+
+size_t countOf(const std::string& text, const std::string& part) {
+  size_t count = 0;
+  for (size_t at = 0; (at = text.find(part, at)) != std::string::npos; at += part.size()) ++count;
+  return count;
+}
+
+}  // namespace
+
+class SseTest : public QObject {
+  Q_OBJECT
+
+ private slots:
+  void framesEvents() {
+    QCOMPARE(sseEvent("{}"), std::string("data: {}\n\n"));
+    QCOMPARE(sseEvent("{}", "state"), std::string("event: state\ndata: {}\n\n"));
+  }
+
+  void sendsTheStateAtOnceAndOnChange() {
+    FakeServer server;
+    server.service.setPhase(EnginePhase::Loading);
+    RawClient client(server.port);
+    client.send(requestText("GET", "/engine/events"));
+    QVERIFY(client.readUntilText("\"phase\":\"loading\"", 1000));
+    QVERIFY(client.input().find("Content-Type: text/event-stream") != std::string::npos);
+    server.service.setPhase(EnginePhase::Ready);
+    for (int i = 0; i < 100; ++i) server.server->notifyStateChanged();
+    QVERIFY(client.readUntilText("\"phase\":\"ready\"", 1000));
+    client.readUntilText("never", 300);
+    QVERIFY2(countOf(client.input(), "event: state") <= 3, "many changes at once become few events");
+  }
+
+  void sendsMetricsTwiceASecondToEveryone() {
+    FakeServer server;
+    RawClient first(server.port), second(server.port);
+    first.send(requestText("GET", "/engine/events"));
+    second.send(requestText("GET", "/engine/events"));
+    auto four = [](const std::string& input) { return countOf(input, "event: metrics") >= 4; };
+    QElapsedTimer timer;
+    timer.start();
+    QVERIFY(first.readUntil(four, 5000));
+    QVERIFY2(timer.elapsed() > 1500 && timer.elapsed() < 4000, QByteArray::number(timer.elapsed()));
+    QVERIFY(second.readUntil(four, 2000));
+    const size_t at = first.input().find("event: metrics\ndata: ") + 21;
+    const auto sample =
+        headroom::metricsSampleFromJson(nlohmann::json::parse(first.input().substr(at, first.input().find("\n\n", at) - at)));
+    QVERIFY(sample.has_value());
+    QCOMPARE(sample->generatedTokensPerSecond, 12.5);
+  }
+
+  void forgetsClientsThatLeave() {
+    FakeServer server;
+    for (int i = 0; i < 20; ++i) {
+      RawClient client(server.port);
+      client.send(requestText("GET", "/engine/events"));
+      QVERIFY(client.readUntilText("event: state"));
+    }
+    QVERIFY(eventually([&] { return server.server->openConnections() == 0; }));
+    server.server->notifyStateChanged();
+    QCOMPARE(server.get("/health").status, 200);
+  }
+
+  void endsWhenTheServerStops() {
+    FakeServer server;
+    RawClient client(server.port);
+    client.send(requestText("GET", "/engine/events"));
+    QVERIFY(client.readUntilText("event: state"));
+    QElapsedTimer timer;
+    timer.start();
+    std::thread stop([&] { server.server->stop(5); });
+    QVERIFY(client.readToEnd(3000));
+    QVERIFY(client.input().ends_with("0\r\n\r\n"));
+    client.closeNow();
+    stop.join();
+    QVERIFY(timer.elapsed() < 3000);
+  }
+};
+
+QTEST_APPLESS_MAIN(SseTest)
+#include "sse_test.moc"
