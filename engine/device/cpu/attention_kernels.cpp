@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/device/cpu/attention_kernels.h"
+
+#include "engine/device/cpu/block_formats.h"
+#include "engine/device/cpu/vector_targets.h"
+
+#include <cmath>
+#include <limits>
+
+// clang-format off: this file is included again for each target, then what depends on the target
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "engine/device/cpu/attention_kernels.cpp"
+#include <hwy/foreach_target.h>
+
+#include <hwy/contrib/math/math-inl.h>
+#include <hwy/highway.h>
+// clang-format on
+
+HWY_BEFORE_NAMESPACE();
+namespace headroom::engine::cpu {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+namespace {
+
+using F = hn::CappedTag<float, 16>;
+using V = hn::Vec<F>;
+constexpr int kLanes = static_cast<int>(MaxLanes(F()));
+constexpr int kColumns = kLanes == 16 ? 4 : 2;  // vectors side by side: with 4 rows they fill the registers
+
+void copyRows(DType dtype, const void* from, int64_t fromStride, int64_t rows, int64_t count, float* to, int64_t toStride) {
+  const F d;
+  for (int64_t row = 0; row < rows; ++row, to += toStride) {
+    int64_t i = 0;
+    if (dtype == DType::F32) {
+      const float* x = static_cast<const float*>(from) + row * fromStride;
+      for (; i + kLanes <= count; i += kLanes) hn::StoreU(hn::LoadU(d, x + i), d, to + i);
+      for (; i < count; ++i) to[i] = x[i];
+    } else if (dtype == DType::F16) {
+      const hn::Rebind<hwy::float16_t, F> dh;
+      const uint16_t* x = static_cast<const uint16_t*>(from) + row * fromStride;
+      for (; i + kLanes <= count; i += kLanes)
+        hn::StoreU(hn::PromoteTo(d, hn::LoadU(dh, reinterpret_cast<const hwy::float16_t*>(x + i))), d, to + i);
+      for (; i < count; ++i) to[i] = f16ToFloat(x[i]);
+    } else {
+      const hn::Rebind<uint16_t, F> du16;
+      const hn::RebindToUnsigned<F> du;
+      const uint16_t* x = static_cast<const uint16_t*>(from) + row * fromStride;
+      for (; i + kLanes <= count; i += kLanes)
+        hn::StoreU(hn::BitCast(d, hn::ShiftLeft<16>(hn::PromoteTo(du, hn::LoadU(du16, x + i)))), d, to + i);
+      for (; i < count; ++i) to[i] = bf16ToFloat(x[i]);
+    }
+  }
+}
+
+template <int R, int C>
+HWY_INLINE void multiplyTile(const float* a, int64_t aStride, int64_t depth, const float* b, int64_t bStride, float* c,
+                             int64_t cStride, const float* factors) {
+  const F d;
+  V sums[R][C];
+  for (int r = 0; r < R; ++r)
+    for (int j = 0; j < C; ++j)
+      sums[r][j] = factors ? hn::Mul(hn::LoadU(d, c + r * cStride + j * kLanes), hn::Set(d, factors[r])) : hn::Zero(d);
+  for (int64_t k = 0; k < depth; ++k, b += bStride) {
+    V x[C];
+    for (int j = 0; j < C; ++j) x[j] = hn::LoadU(d, b + j * kLanes);
+    for (int r = 0; r < R; ++r) {
+      const V factor = hn::Set(d, a[r * aStride + k]);
+      for (int j = 0; j < C; ++j) sums[r][j] = hn::MulAdd(factor, x[j], sums[r][j]);
+    }
+  }
+  for (int r = 0; r < R; ++r)
+    for (int j = 0; j < C; ++j) hn::StoreU(sums[r][j], d, c + r * cStride + j * kLanes);
+}
+
+template <int R>
+void multiplyRows(const float* a, int64_t aStride, int64_t depth, const float* b, int64_t bStride, int64_t columns, float* c,
+                  int64_t cStride, const float* factors) {
+  int64_t column = 0;
+  for (; column + kColumns * kLanes <= columns; column += kColumns * kLanes)
+    multiplyTile<R, kColumns>(a, aStride, depth, b + column, bStride, c + column, cStride, factors);
+  for (; column < columns; column += kLanes)
+    multiplyTile<R, 1>(a, aStride, depth, b + column, bStride, c + column, cStride, factors);
+}
+
+void multiply(const float* a, int64_t aStride, int64_t rows, int64_t depth, const float* b, int64_t bStride, int64_t columns,
+              float* c, int64_t cStride, const float* factors) {
+  while (rows > 0) {
+    const int64_t step = rows >= 4 ? 4 : rows;
+    switch (step) {
+      case 4:
+        multiplyRows<4>(a, aStride, depth, b, bStride, columns, c, cStride, factors);
+        break;
+      case 3:
+        multiplyRows<3>(a, aStride, depth, b, bStride, columns, c, cStride, factors);
+        break;
+      case 2:
+        multiplyRows<2>(a, aStride, depth, b, bStride, columns, c, cStride, factors);
+        break;
+      default:
+        multiplyRows<1>(a, aStride, depth, b, bStride, columns, c, cStride, factors);
+        break;
+    }
+    a += step * aStride;
+    c += step * cStride;
+    if (factors) factors += step;
+    rows -= step;
+  }
+}
+
+float softmaxStep(float* scores, int64_t begin, int64_t end, int64_t columns, float softcap, float& top, float& sum) {
+  const F d;
+  if (begin >= end) {
+    for (int64_t i = 0; i < columns; i += kLanes) hn::StoreU(hn::Zero(d), d, scores + i);
+    return 1.0f;
+  }
+  const V lowest = hn::Set(d, -std::numeric_limits<float>::infinity());
+  const V first = hn::Set(d, static_cast<float>(begin)), past = hn::Set(d, static_cast<float>(end));
+  V highest = lowest;
+  for (int64_t i = 0; i < columns; i += kLanes) {
+    V x = hn::LoadU(d, scores + i);
+    if (softcap > 0) x = hn::Mul(hn::Set(d, softcap), hn::Tanh(d, hn::Div(x, hn::Set(d, softcap))));
+    const V index = hn::Iota(d, static_cast<float>(i));
+    x = hn::IfThenElse(hn::And(hn::Ge(index, first), hn::Lt(index, past)), x, lowest);
+    highest = hn::Max(highest, x);
+    hn::StoreU(x, d, scores + i);
+  }
+  const float newTop = std::max(top, hn::GetLane(hn::MaxOfLanes(d, highest)));
+  const V shift = hn::Set(d, newTop);
+  V total = hn::Zero(d);
+  for (int64_t i = 0; i < columns; i += kLanes) {
+    const V x = hn::Exp(d, hn::Sub(hn::LoadU(d, scores + i), shift));
+    total = hn::Add(total, x);
+    hn::StoreU(x, d, scores + i);
+  }
+  const float factor = std::exp(top - newTop);
+  sum = sum * factor + hn::GetLane(hn::SumOfLanes(d, total));
+  top = newTop;
+  return factor;
+}
+
+}  // namespace
+
+const AttentionKernels& kernels() {
+  static const AttentionKernels kernels = {copyRows, multiply, softmaxStep};
+  return kernels;
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace headroom::engine::cpu
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace headroom::engine::cpu {
+const AttentionKernels& attentionKernels(CpuLevel level) { HEADROOM_SELECT(kernels) }
+}  // namespace headroom::engine::cpu
+#endif
