@@ -2,6 +2,23 @@
 <!DOCTYPE TS>
 <TS version="2.1" language="en" sourcelanguage="en">
     <context>
+        <name>Headroom</name>
+        <message numerus="yes">
+            <source>%n layer(s)</source>
+            <translation>
+                <numerusform>%n layer</numerusform>
+                <numerusform>%n layers</numerusform>
+            </translation>
+        </message>
+        <message numerus="yes">
+            <source>%n head(s)</source>
+            <translation>
+                <numerusform>%n head</numerusform>
+                <numerusform>%n heads</numerusform>
+            </translation>
+        </message>
+    </context>
+    <context>
         <name>headroom::ui::CatalogDialog</name>
         <message numerus="yes">
             <source>%n model(s)</source>

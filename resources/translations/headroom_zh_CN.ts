@@ -231,6 +231,18 @@
             <source>%1 free</source>
             <translation>余 %1</translation>
         </message>
+        <message numerus="yes">
+            <source>%n layer(s)</source>
+            <translation>
+                <numerusform>%n 层</numerusform>
+            </translation>
+        </message>
+        <message numerus="yes">
+            <source>%n head(s)</source>
+            <translation>
+                <numerusform>%n 个头</numerusform>
+            </translation>
+        </message>
     </context>
     <context>
         <name>headroom::app::MainWindow</name>

@@ -98,7 +98,8 @@ QString modelFacts(const ModelSource& source) {
   const ModelConfig& config = source.config;
   QStringList facts;
   facts << QCoreApplication::translate("Headroom", "%1 parameters").arg(formatParameters(source.inventory.parameters()));
-  facts << QCoreApplication::translate("Headroom", "%n layer(s)", "", static_cast<int>(config.layerCount()));
+  const int layers = static_cast<int>(config.layerCount());
+  facts << QCoreApplication::translate("Headroom", "%n layer(s)", nullptr, layers);
   if (config.qHeads > 0)
     facts << QCoreApplication::translate("Headroom", "%1 heads, %2 KV heads").arg(config.qHeads).arg(config.kvHeads);
   QString stored = QString::fromUtf8(dtypeName(config.dtype).data(), static_cast<qsizetype>(dtypeName(config.dtype).size()));

@@ -28,8 +28,8 @@ QString shareOf(const RankSlice& slice, const LayoutPlan& layout) {
   if (layout.tp > 1) parts << QCoreApplication::translate("Headroom", "rank %1").arg(slice.tpRank + 1);
   if (!slice.layers.empty())
     parts << QCoreApplication::translate("Headroom", "layers %1–%2").arg(slice.layers.begin).arg(slice.layers.end - 1);
-  if (!layout.even && !slice.qHeads.empty())
-    parts << QCoreApplication::translate("Headroom", "%n head(s)", "", static_cast<int>(slice.qHeads.size()));
+  const int heads = static_cast<int>(slice.qHeads.size());
+  if (!layout.even && heads > 0) parts << QCoreApplication::translate("Headroom", "%n head(s)", nullptr, heads);
   return parts.join(QStringLiteral(", "));
 }
 

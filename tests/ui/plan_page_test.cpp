@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The planner page with the real planner: the story of six 80 GB GPUs, live options, the keyboard, and bad input.
+#include "ui/views/plan_page.h"
+#include "ui/models/layout_grid_model.h"
+#include "ui/models/plan_session.h"
+#include "ui/settings/app_settings.h"
+#include "ui/views/catalog_dialog.h"
+#include "ui/views/details_panel.h"
+#include "ui/views/layout_grid_view.h"
+#include "ui/views/machine_bar.h"
+#include "ui/views/notice_area.h"
+#include "ui/views/option_panel.h"
+
+#include <QComboBox>
+#include <QDropEvent>
+#include <QLabel>
+#include <QLineEdit>
+#include <QMimeData>
+#include <QPushButton>
+#include <QSignalSpy>
+#include <QSpinBox>
+#include <QTableView>
+#include <QTemporaryDir>
+#include <QtTest>
+#include <memory>
+
+using namespace headroom;
+using namespace headroom::ui;
+
+namespace {
+constexpr int kPlanTimeoutMs = 60000;
+const QString kStoryModel = QStringLiteral("Qwen/Qwen2.5-72B-Instruct");
+}  // namespace
+
+class PlanPageTest : public QObject {
+  Q_OBJECT
+
+  std::unique_ptr<QTemporaryDir> m_folder;
+  std::unique_ptr<AppSettings> m_settings;
+  std::unique_ptr<PlanSession> m_session;
+  std::unique_ptr<PlanPage> m_page;
+
+  template <class T>
+  T* part(const char* name) {
+    return m_page->findChild<T*>(QString::fromLatin1(name));
+  }
+
+  void write(const QString& name, const QByteArray& content) {
+    QFile file(m_folder->filePath(name));
+    QVERIFY(file.open(QIODevice::WriteOnly));
+    file.write(content);
+  }
+
+  QString reason(int tp, int pp) { return m_page->gridModel().indexOf(tp, pp).data(Qt::AccessibleTextRole).toString(); }
+  Verdict verdict(int tp, int pp) {
+    return static_cast<Verdict>(m_page->gridModel().indexOf(tp, pp).data(LayoutGridModel::VerdictRole).toInt());
+  }
+
+  void openStory(int engine) {
+    m_page->machineBar().machineRequested(QStringLiteral("6xA800-80GB"));
+    auto* box = part<QComboBox>("engine");
+    box->setCurrentIndex(box->findData(engine));
+    m_session->openModel(kStoryModel);
+    QTRY_VERIFY_WITH_TIMEOUT(m_session->report() && !m_session->isPlanning(), kPlanTimeoutMs);
+  }
+
+ private slots:
+  void init() {
+    QTest::failOnWarning(QRegularExpression(QStringLiteral(".*")));
+    QLocale::setDefault(QLocale::c());
+    m_folder = std::make_unique<QTemporaryDir>();
+    m_settings = std::make_unique<AppSettings>(m_folder->path());
+    m_session = std::make_unique<PlanSession>();
+    m_page = std::make_unique<PlanPage>(*m_session, *m_settings);
+    m_page->resize(1280, 760);
+    m_page->show();
+  }
+
+  void cleanup() {
+    m_page.reset();
+    m_session.reset();
+    m_settings.reset();
+  }
+
+  void vllmRefusesSixWayTensorParallelBeforeAnythingLoads() {
+    openStory(static_cast<int>(EngineKind::Vllm));
+    QCOMPARE(verdict(6, 1), Verdict::Invalid);
+    QCOMPARE(m_page->gridModel().indexOf(6, 1).data(Qt::DisplayRole).toString(), QStringLiteral("64 heads / 6"));
+    QVERIFY(reason(6, 1).contains(QStringLiteral("64")));
+    // 145 GB of BF16 weights over six GPUs of 79 GiB: about 22.6 GiB each.
+    QCOMPARE(verdict(2, 3), Verdict::Fits);
+    const LayoutPlan* layout = m_session->report()->find(2, 3, 1);
+    QVERIFY(layout && layout->headroom && layout->kvTokens);
+    QVERIFY(layout->headroom->gib() > 20 && layout->headroom->gib() < 60);
+    QCOMPARE(layout->ranks.size(), size_t(6));
+    QCOMPARE(verdict(4, 1), Verdict::Fits);
+    // Every layout up to six GPUs is shown, none beyond.
+    for (int tp = 1; tp <= 6; ++tp)
+      for (int pp = 1; pp <= 6; ++pp)
+        QCOMPARE(m_page->gridModel().indexOf(tp, pp).data(LayoutGridModel::VerdictRole).isValid(), tp * pp <= 6);
+  }
+
+  void headroomsOwnEngineRunsSixWaysUnevenly() {
+    openStory(static_cast<int>(EngineKind::Headroom));
+    QVERIFY(verdict(6, 1) != Verdict::Invalid);
+    QVERIFY(m_page->gridModel().indexOf(6, 1).data(LayoutGridModel::UnevenRole).toBool());
+    QVERIFY(!m_page->gridModel().indexOf(2, 3).data(LayoutGridModel::UnevenRole).toBool());
+  }
+
+  void detailsExplainTheSelectedCell() {
+    openStory(static_cast<int>(EngineKind::Vllm));
+    m_page->selectLayout(6, 1, 1);
+    QCOMPARE(part<QLabel>("detailsTitle")->text(), QStringLiteral("TP6 × PP1"));
+    QVERIFY(part<QLabel>("reasons")->text().contains(QStringLiteral("64")));
+    QVERIFY(m_page->details().commandText().isEmpty());
+    m_page->selectLayout(2, 3, 1);
+    const QString command = m_page->details().commandText();
+    QVERIFY2(command.contains(QStringLiteral("--tensor-parallel-size 2")) &&
+                 command.contains(QStringLiteral("--pipeline-parallel-size 3")),
+             qPrintable(command));
+    QCOMPARE(part<QTableView>("memoryTable")->model()->rowCount(), 6);
+    QVERIFY(!part<QWidget>("memoryBars")->accessibleDescription().isEmpty());
+  }
+
+  void aChangedOptionPlansAgainAndKeepsTheSelection() {
+    openStory(static_cast<int>(EngineKind::Vllm));
+    m_page->selectLayout(2, 3, 1);
+    const Bytes before = *m_page->selectedLayout()->headroom;
+    part<QSpinBox>("contextLength")->setValue(8192);
+    // The plan for the old options is gone at once.
+    QVERIFY(!m_session->report());
+    QVERIFY(!m_page->selectedLayout());
+    QTRY_VERIFY_WITH_TIMEOUT(m_session->report(), kPlanTimeoutMs);
+    QCOMPARE(m_session->report()->options.maxModelLen, 8192);
+    part<QSpinBox>("concurrency")->setValue(64);
+    QTRY_VERIFY_WITH_TIMEOUT(m_session->report(), kPlanTimeoutMs);
+    const LayoutPlan* layout = m_page->selectedLayout();
+    QVERIFY(layout && layout->tp == 2 && layout->pp == 3);
+    // 64 requests of 8192 tokens need more cache than one of the default length.
+    QVERIFY(*layout->headroom < before);
+  }
+
+  void onlyTheLatestOfManyChangesIsShown() {
+    openStory(static_cast<int>(EngineKind::Vllm));
+    QSignalSpy ready(m_session.get(), &PlanSession::planReady);
+    auto* concurrency = part<QSpinBox>("concurrency");
+    for (int requests = 2; requests <= 30; ++requests) concurrency->setValue(requests);
+    QTRY_VERIFY_WITH_TIMEOUT(m_session->report(), kPlanTimeoutMs);
+    QCOMPARE(ready.count(), 1);
+    QCOMPARE(m_session->report()->options.concurrency, 30);
+  }
+
+  void keyboardReachesEveryCell() {
+    openStory(static_cast<int>(EngineKind::Vllm));
+    LayoutGridView& grid = m_page->gridView();
+    grid.setFocus();
+    m_page->selectLayout(1, 1, 1);
+    QTest::keyClick(&grid, Qt::Key_Right);
+    QCOMPARE(grid.currentIndex(), m_page->gridModel().indexOf(2, 1));
+    QTest::keyClick(&grid, Qt::Key_Down);
+    QCOMPARE(grid.currentIndex(), m_page->gridModel().indexOf(2, 2));
+    QTest::keyClick(&grid, Qt::Key_End);
+    QCOMPARE(grid.currentIndex(), m_page->gridModel().indexOf(3, 2));
+    QTest::keyClick(&grid, Qt::Key_Home);
+    QCOMPARE(grid.currentIndex(), m_page->gridModel().indexOf(1, 2));
+    QSignalSpy activated(&grid, &LayoutGridView::layoutActivated);
+    QTest::keyClick(&grid, Qt::Key_Return);
+    QCOMPARE(activated.count(), 1);
+    QCOMPARE(part<QLabel>("detailsTitle")->text(), QStringLiteral("TP1 × PP2"));
+  }
+
+  void aClickSelectsACell() {
+    openStory(static_cast<int>(EngineKind::Vllm));
+    LayoutGridView& grid = m_page->gridView();
+    QTest::mouseClick(grid.viewport(), Qt::LeftButton, {}, grid.visualRect(m_page->gridModel().indexOf(4, 1)).center());
+    QVERIFY(m_page->selectedLayout());
+    QCOMPARE(m_page->selectedLayout()->tp, 4);
+  }
+
+  void replicasAreTheThirdAxis() {
+    openStory(static_cast<int>(EngineKind::Vllm));
+    auto* replicas = part<QComboBox>("replicas");
+    QCOMPARE(replicas->count(), 6);
+    replicas->setCurrentIndex(1);
+    emit replicas->activated(1);
+    QCOMPARE(m_page->gridModel().rowCount(), 3);
+    QVERIFY(m_page->selectedLayout());
+    QCOMPARE(m_page->selectedLayout()->dp, 2);
+  }
+
+  void badInputIsToldInPlaceAndNothingIsLost_data() {
+    QTest::addColumn<QString>("name");
+    QTest::addColumn<QByteArray>("content");
+    QTest::newRow("missing") << QStringLiteral("absent/config.json") << QByteArray();
+    QTest::newRow("not JSON") << QStringLiteral("config.json") << QByteArray("<html>404</html>");
+    QTest::newRow("wrong type") << QStringLiteral("config.json")
+                                << QByteArray(
+                                       "{\"model_type\": \"llama\", \"hidden_size\": \"large\", \"num_hidden_layers\": [3]}");
+    QTest::newRow("hostile numbers")
+        << QStringLiteral("config.json")
+        << QByteArray(
+               "{\"model_type\": \"llama\", \"architectures\": [\"LlamaForCausalLM\"], \"hidden_size\": -1, "
+               "\"num_hidden_layers\": 1000000000000, \"num_attention_heads\": 0}");
+    QTest::newRow("truncated GGUF") << QStringLiteral("cut.gguf") << QByteArray("GGUF\x03\0\0\0", 8);
+  }
+  void badInputIsToldInPlaceAndNothingIsLost() {
+    QFETCH(QString, name);
+    QFETCH(QByteArray, content);
+    openStory(static_cast<int>(EngineKind::Vllm));
+    if (!name.contains(QLatin1Char('/'))) write(name, content);
+    QSignalSpy failed(m_session.get(), &PlanSession::openFailed);
+    m_session->openModel(m_folder->filePath(name));
+    QTRY_COMPARE_WITH_TIMEOUT(failed.count(), 1, kPlanTimeoutMs);
+    const QString text = m_page->notices().text(QStringLiteral("open"));
+    QVERIFY2(text.contains(name.section(QLatin1Char('/'), 0, 0)), qPrintable(text));
+    QCOMPARE(m_session->modelArgument(), kStoryModel);
+    QVERIFY(m_session->report());
+    // A good model takes the message away.
+    m_session->openModel(kStoryModel);
+    QTRY_VERIFY_WITH_TIMEOUT(m_page->notices().text(QStringLiteral("open")).isEmpty(), kPlanTimeoutMs);
+  }
+
+  void gpusThatCannotBeReadGetALineBeneathTheField() {
+    openStory(static_cast<int>(EngineKind::Vllm));
+    auto* text = part<QLineEdit>("machineText");
+    text->clear();
+    QTest::keyClicks(text, QStringLiteral("6xA9000"));
+    QTest::keyClick(text, Qt::Key_Return);
+    QVERIFY(m_page->machineBar().problem().contains(QStringLiteral("A9000")));
+    QCOMPARE(m_session->machine().size(), 6);
+    text->clear();
+    QTest::keyClicks(text, QStringLiteral("2x24GiB,1x48GiB"));
+    QTest::keyClick(text, Qt::Key_Return);
+    QVERIFY(m_page->machineBar().problem().isEmpty());
+    QCOMPARE(m_session->machine().size(), 3);
+    QTRY_VERIFY_WITH_TIMEOUT(m_session->report(), kPlanTimeoutMs);
+    QCOMPARE(m_page->gridModel().columnCount(), 3);
+  }
+
+  void aDroppedFolderIsOpened() {
+    const QString folder = m_folder->filePath(QStringLiteral("empty"));
+    QDir().mkpath(folder);
+    QSignalSpy failed(m_session.get(), &PlanSession::openFailed);
+    QMimeData mime;
+    mime.setUrls({QUrl::fromLocalFile(folder)});
+    QDropEvent drop(QPointF(5, 5), Qt::CopyAction, &mime, Qt::LeftButton, Qt::NoModifier);
+    QApplication::sendEvent(m_page.get(), &drop);
+    QTRY_COMPARE_WITH_TIMEOUT(failed.count(), 1, kPlanTimeoutMs);
+    QVERIFY(m_page->notices().text(QStringLiteral("open")).contains(QStringLiteral("empty")));
+  }
+
+  void theCatalogFindsWordsInAnyOrder() {
+    CatalogDialog dialog;
+    QSignalSpy chosen(&dialog, &CatalogDialog::modelChosen);
+    auto* search = dialog.findChild<QLineEdit*>(QStringLiteral("catalogSearch"));
+    QTest::keyClicks(search, QStringLiteral("72b instruct qwen2.5"));
+    QVERIFY(dialog.findChild<QTableView*>(QStringLiteral("catalogTable"))->model()->rowCount() >= 1);
+    QTest::keyClick(search, Qt::Key_Return);
+    QCOMPARE(chosen.count(), 1);
+    QCOMPARE(chosen.first().first().toString(), kStoryModel);
+  }
+};
+
+QTEST_MAIN(PlanPageTest)
+#include "plan_page_test.moc"
