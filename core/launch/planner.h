@@ -2,6 +2,7 @@
 // Joins layouts, rules, memory and predictions into the plan that the command line prints and the window draws.
 #pragma once
 
+#include "core/layout/rules/engine_rules.h"
 #include "core/memory/memory_plan.h"
 
 #include <nlohmann/json.hpp>
@@ -11,13 +12,12 @@
 
 namespace headroom {
 
-enum class EngineKind : uint8_t { Headroom, Vllm, SgLang, TensorRtLlm, LlamaCpp };
-std::string_view engineName(EngineKind kind);
-
 struct EngineSelection {
   EngineKind kind = EngineKind::Headroom;
   std::string version;  // empty: the newest that is known
 };
+// The version as the rules compare it.
+EngineVersion versionOf(const EngineSelection& engine);
 Result<EngineSelection> parseEngine(std::string_view text);  // "vllm@0.21"
 
 // As asked; empty means the engine's default.
@@ -56,19 +56,20 @@ struct Prediction {
   std::optional<double> decodeTokensPerSecond;      // one request
   std::optional<double> throughputTokensPerSecond;  // all of them
   std::optional<double> itlMs, prefillTokensPerSecond, ttftMs;
-  std::string source;                               // "modelled: …"
+  std::string source;  // "modelled: …"
 };
 
 struct LayoutPlan {
   int tp = 1, pp = 1, dp = 1;
   bool even = true;
   Verdict verdict = Verdict::Invalid;
-  std::vector<Reason> reasons;           // first: what decides
-  std::optional<Bytes> headroom;         // of the fullest GPU, at the asked context and concurrency
+  std::vector<Reason> reasons;    // first: what decides
+  std::optional<Bytes> headroom;  // of the fullest GPU, at the asked context and concurrency
   std::optional<int> limitingGpu;
-  std::optional<Bytes> kvCache;          // all ranks of one replica together
+  std::optional<Bytes> kvCache;  // all ranks of one replica together
   std::optional<int64_t> kvTokens;
   std::optional<double> maxConcurrency;  // sequences of maxModelLen
+  std::vector<Reason> warnings;          // accepted by the engine, but worth knowing
   std::vector<RankPlan> ranks;           // empty when invalid
   Prediction predicted;
   Provenance weightsProvenance = Provenance::Exact, memoryProvenance = Provenance::Modelled;
@@ -103,7 +104,8 @@ struct PlanReport {
 
 Result<PlanReport> planModel(const ModelSource& model, const Machine& machine, const PlanOptions& options);
 // One layout only (all its splits), e.g. before a start. The window calls planModel on a worker thread.
-Result<LayoutPlan> planLayout(const ModelSource& model, const Machine& machine, const PlanOptions& options, int tp, int pp, int dp);
+Result<LayoutPlan> planLayout(const ModelSource& model, const Machine& machine, const PlanOptions& options, int tp, int pp,
+                              int dp);
 
 // "schema": "headroom.plan/1".
 nlohmann::json planToJson(const PlanReport& report);
@@ -111,7 +113,9 @@ nlohmann::json planToJson(const PlanReport& report);
 // Engine limits of Headroom for resolved options; serve uses it too, so that both size the same engine.
 EngineLimits engineLimits(const ResolvedOptions& options);
 // Defaults of Headroom's engine for a model on a machine.
-Result<ResolvedOptions> resolveHeadroomOptions(const ModelSource& model, const Machine& machine, const PlanOptions& options);
+// A length that was not asked for is lowered to what fits: on `layout` when given, else on the machine's best layout.
+Result<ResolvedOptions> resolveHeadroomOptions(const ModelSource& model, const Machine& machine, const PlanOptions& options,
+                                               const ParallelLayout* layout = nullptr);
 
 // What to type to start this layout: a shell-quoted command with each option explained in one clause.
 struct LaunchCommand {

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+// Options after defaults, for each engine; what cannot be honoured is refused by name.
+#include "core/launch/evaluator.h"
+#include "core/memory/vllm_memory.h"
+
+#include <algorithm>
+
+namespace headroom {
+namespace {
+
+// Defaults of Headroom's engine, on host devices and on GPUs.
+constexpr int64_t kHostSequences = 16, kHostBatchedTokens = 512, kGpuSequences = 256, kGpuBatchedTokens = 2048;
+constexpr double kUtilization = 0.9;
+constexpr int64_t kLeastModelLen = 256;
+constexpr int64_t kUnknownPositions = 4096;  // where a model names no limit
+
+bool isComputeType(DType dtype) { return dtype == DType::F32 || dtype == DType::F16 || dtype == DType::BF16; }
+
+bool hostOnly(const Machine& machine) {
+  return std::all_of(machine.gpus.begin(), machine.gpus.end(), [](const MachineGpu& gpu) { return gpu.spec.hostDevice; });
+}
+
+Status checkCommon(const ModelSource& model, const Machine& machine, const PlanOptions& options) {
+  if (machine.gpus.empty()) return failure("GPUs", "none", "at least one");
+  if (model.config.layers.empty()) return failure(model.config.name, "a model without layers", "a decoder");
+  if (options.gpuMemoryUtilization && !(*options.gpuMemoryUtilization > 0 && *options.gpuMemoryUtilization <= 1)) {
+    return failure("--gpu-memory-utilization", fmt::format("{:g}", *options.gpuMemoryUtilization), "more than 0 and at most 1");
+  }
+  constexpr int64_t kMost = int64_t(1) << 30;
+  const std::pair<const char*, std::optional<int64_t>> counts[] = {{"--max-model-len", options.maxModelLen},
+                                                                   {"--max-num-seqs", options.maxNumSeqs},
+                                                                   {"--max-num-batched-tokens", options.maxNumBatchedTokens},
+                                                                   {"--concurrency", options.concurrency}};
+  for (const auto& [name, value] : counts) {
+    if (value && (*value < 1 || *value > kMost)) return failure(name, std::to_string(*value), fmt::format("1 to {}", kMost));
+  }
+  for (const auto& [name, value] : {std::pair{"--input-len", options.inputLen}, std::pair{"--output-len", options.outputLen}}) {
+    if (value && (*value < 0 || *value > kMost)) return failure(name, std::to_string(*value), fmt::format("0 to {}", kMost));
+  }
+  return {};
+}
+
+int64_t positionsOf(const ModelConfig& config) {
+  return config.maxPositionEmbeddings > 0 ? config.maxPositionEmbeddings : kUnknownPositions;
+}
+
+Status checkLength(const ModelConfig& config, const PlanOptions& options) {
+  const int64_t most = config.maxPositionEmbeddings;
+  if (options.maxModelLen && most > 0 && *options.maxModelLen > most) {
+    return failure("--max-model-len", std::to_string(*options.maxModelLen),
+                   fmt::format("at most {} (the model's positions)", most));
+  }
+  return {};
+}
+
+bool blockQuantized(const ModelSource& model) {
+  return std::any_of(model.inventory.tensors.begin(), model.inventory.tensors.end(), [](const TensorEntry& tensor) {
+    return tensor.loaded && tensor.layer >= 0 && isBlockQuantized(tensor.dtype);
+  });
+}
+
+// Tokens of one sequence that fit beside weights and activations on a layout; negative when these alone do not fit.
+int64_t tokensThatFit(const ModelSource& model, const Machine& machine, const ResolvedOptions& options,
+                      const ParallelLayout& layout) {
+  EngineLimits limits = engineLimits(options);
+  limits.maxModelLen = std::min<int64_t>(limits.maxModelLen, kLeastModelLen);
+  const auto least = planEngineMemory(model, layout, machine, limits, options.gpuMemoryUtilization);
+  if (!least) return -1;
+  // Buffers grow a little with the length: ask again with what seems to fit.
+  int64_t tokens = std::min(least->kvBlocks * limits.blockTokens, options.maxModelLen);
+  for (int round = 0; round < 4; ++round) {
+    limits.maxModelLen = tokens;
+    if (const auto plan = planEngineMemory(model, layout, machine, limits, options.gpuMemoryUtilization)) return tokens;
+    tokens = tokens / limits.blockTokens * 15 / 16 * limits.blockTokens;
+    if (tokens < kLeastModelLen) break;
+  }
+  return std::min(kLeastModelLen, options.maxModelLen);
+}
+
+}  // namespace
+
+EngineLimits engineLimits(const ResolvedOptions& options) {
+  EngineLimits limits;
+  limits.computeDType = options.dtype;
+  limits.kvDType = options.kvCacheDType;
+  limits.maxModelLen = options.maxModelLen;
+  limits.maxNumSeqs = options.maxNumSeqs;
+  limits.maxNumBatchedTokens = options.maxNumBatchedTokens;
+  return limits;
+}
+
+Result<ResolvedOptions> resolveHeadroomOptions(const ModelSource& model, const Machine& machine, const PlanOptions& options,
+                                               const ParallelLayout* layout) {
+  const ModelConfig& config = model.config;
+  if (Status good = checkCommon(model, machine, options); !good) return tl::unexpected(good.error());
+  if (Status good = checkLength(config, options); !good) return tl::unexpected(good.error());
+  if (options.quantization && (!config.quantization || config.quantization->method != *options.quantization)) {
+    return failure("--quantization", *options.quantization, "none: Headroom runs a checkpoint as it is stored",
+                   "open a GGUF of the wanted type");
+  }
+  ResolvedOptions resolved;
+  resolved.engine = options.engine;
+  resolved.dtype = config.dtype;
+  if (blockQuantized(model)) resolved.dtype = DType::F16;
+  if (!isComputeType(resolved.dtype)) resolved.dtype = DType::BF16;
+  if (options.dtype) {
+    if (!isComputeType(*options.dtype)) {
+      return failure("--dtype", std::string(dtypeName(*options.dtype)), "auto, float32, float16 or bfloat16");
+    }
+    resolved.dtype = *options.dtype;
+  }
+  resolved.kvCacheDType = options.kvCacheDType.value_or(resolved.dtype);
+  if (!isComputeType(resolved.kvCacheDType)) {
+    return failure("--kv-cache-dtype", std::string(dtypeName(resolved.kvCacheDType)), "auto, float32, float16 or bfloat16");
+  }
+  if (config.quantization) resolved.quantization = config.quantization->method;
+  const bool host = hostOnly(machine);
+  resolved.maxNumSeqs = options.maxNumSeqs.value_or(host ? kHostSequences : kGpuSequences);
+  resolved.maxNumBatchedTokens = options.maxNumBatchedTokens.value_or(host ? kHostBatchedTokens : kGpuBatchedTokens);
+  resolved.gpuMemoryUtilization = options.gpuMemoryUtilization.value_or(kUtilization);
+  resolved.enforceEager = options.enforceEager;
+  resolved.concurrency = options.concurrency;
+  resolved.inputLen = options.inputLen.value_or(0);
+  resolved.outputLen = options.outputLen.value_or(0);
+  resolved.maxModelLen = options.maxModelLen.value_or(positionsOf(config));
+  if (options.maxModelLen) return resolved;
+
+  // The model's own length, or what fits of it.
+  int64_t fits = -1;
+  if (layout) {
+    fits = tokensThatFit(model, machine, resolved, *layout);
+  } else {
+    const HeadroomSplitter splitter(model);
+    const std::vector<int> order = gpuOrder(machine);
+    for (int stages = 1; stages <= std::min<int64_t>(machine.size(), config.layerCount()) && fits < resolved.maxModelLen;
+         ++stages) {
+      const int tp = static_cast<int>(std::min<int64_t>(machine.size() / stages, std::max<int64_t>(1, config.qHeads)));
+      const std::vector<int> gpus(order.begin(), order.begin() + tp * stages);
+      if (const auto candidate = splitter.layout(tp, stages, 1, gpus))
+        fits = std::max(fits, tokensThatFit(model, machine, resolved, *candidate));
+    }
+  }
+  if (fits > 0) resolved.maxModelLen = std::min(resolved.maxModelLen, fits);
+  return resolved;
+}
+
+Result<ResolvedOptions> resolveVllmOptions(const ModelSource& model, const Machine& machine, const PlanOptions& options) {
+  const ModelConfig& config = model.config;
+  if (Status good = checkCommon(model, machine, options); !good) return tl::unexpected(good.error());
+  if (Status good = checkLength(config, options); !good) return tl::unexpected(good.error());
+  const EngineVersion version = versionOf(options.engine);
+  ResolvedOptions resolved;
+  resolved.engine = options.engine;
+  if (resolved.engine.version.empty()) resolved.engine.version = fmt::format("{}.{}", version.major, version.minor);
+  resolved.dtype = config.dtype == DType::F32 ? DType::F16 : config.dtype;  // auto: half for float checkpoints
+  if (!isComputeType(resolved.dtype)) resolved.dtype = DType::BF16;
+  if (options.dtype) {
+    if (!isComputeType(*options.dtype))
+      return failure("--dtype", std::string(dtypeName(*options.dtype)), "auto, float32, float16 or bfloat16");
+    resolved.dtype = *options.dtype;
+  }
+  resolved.kvCacheDType = options.kvCacheDType.value_or(resolved.dtype);
+  if (!isComputeType(resolved.kvCacheDType) && resolved.kvCacheDType != DType::F8E4M3 && resolved.kvCacheDType != DType::F8E5M2) {
+    return failure("--kv-cache-dtype", std::string(dtypeName(resolved.kvCacheDType)),
+                   "auto, bfloat16, float16, fp8, fp8_e4m3 or fp8_e5m2");
+  }
+  if (config.quantization) resolved.quantization = config.quantization->method;
+  if (options.quantization) {
+    const bool own = config.quantization.has_value();
+    if (!own && *options.quantization != "fp8") {
+      return failure("--quantization", *options.quantization, "fp8 (the only one that is made while loading)",
+                     "or open a checkpoint that is quantized so");
+    }
+    if (!own) resolved.quantization = *options.quantization;
+  }
+  resolved.maxModelLen = options.maxModelLen.value_or(positionsOf(config));
+  resolved.maxNumSeqs = options.maxNumSeqs.value_or(vllmDefaultMaxNumSeqs(version, machine));
+  resolved.maxNumBatchedTokens =
+      options.maxNumBatchedTokens.value_or(vllmDefaultBatchedTokens(version, machine, resolved.maxModelLen, resolved.maxNumSeqs));
+  resolved.gpuMemoryUtilization = options.gpuMemoryUtilization.value_or(vllmDefaultUtilization(version));
+  resolved.enforceEager = options.enforceEager;
+  resolved.concurrency = options.concurrency;
+  resolved.inputLen = options.inputLen.value_or(0);
+  resolved.outputLen = options.outputLen.value_or(0);
+  return resolved;
+}
+
+}  // namespace headroom

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+// The grid: every TP x PP x DP of a machine with its verdict, what would help where it does not fit, and which one to take.
+#include "core/launch/planner.h"
+
+#include "core/launch/evaluator.h"
+#include "core/memory/vllm_memory.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+
+namespace headroom {
+namespace {
+
+constexpr std::array<EngineKind, 2> kPlannedEngines{EngineKind::Headroom, EngineKind::Vllm};
+
+Result<ResolvedOptions> resolveOptions(const ModelSource& model, const Machine& machine, const PlanOptions& options) {
+  if (options.engine.kind == EngineKind::Vllm) return resolveVllmOptions(model, machine, options);
+  return resolveHeadroomOptions(model, machine, options);
+}
+
+std::unique_ptr<LayoutEvaluator> evaluatorFor(const ModelSource& model, const Machine& machine, const PlanOptions& asked,
+                                              const ResolvedOptions& options) {
+  if (options.engine.kind == EngineKind::Vllm) return makeVllmEvaluator(model, machine, options, asked.dtype);
+  return makeHeadroomEvaluator(model, machine, options);
+}
+
+std::string sizesText(const LayoutPlan& plan) {
+  std::string text;
+  if (plan.dp > 1) text = fmt::format("{} replicas of ", plan.dp);
+  if (plan.tp > 1 || plan.pp == 1) text += fmt::format("TP={}", plan.tp);
+  if (plan.pp > 1) text += fmt::format("{}PP={}", plan.tp > 1 ? " x " : "", plan.pp);
+  return text;
+}
+
+bool usable(const LayoutPlan& plan) { return plan.verdict == Verdict::Fits || plan.verdict == Verdict::Tight; }
+
+// K and V of one token in all layers, before any copies.
+std::optional<int64_t> kvBytesPerToken(const ModelConfig& config, DType dtype) {
+  int64_t elements = 0;
+  for (const LayerSpec& layer : config.layers) {
+    if (layer.attention == AttentionKind::Latent)
+      elements += layer.latent.kvLoraRank + layer.latent.qkRopeHeadDim;
+    else if (layer.attention == AttentionKind::Full || layer.attention == AttentionKind::SlidingWindow ||
+             layer.attention == AttentionKind::ChunkedWindow)
+      elements += layer.kvHeads * (layer.headDim + (layer.vHeadDim > 0 ? layer.vHeadDim : layer.headDim));
+  }
+  if (elements == 0) return std::nullopt;
+  const DTypeInfo& info = dtypeInfo(dtype);
+  return elements * info.blockBytes / info.blockElements;
+}
+
+// What would make a layout fit that does not: a shorter context where the weights fit, else the smallest layout that does.
+void addFixes(PlanReport& report) {
+  const LayoutPlan* smallest = nullptr;
+  for (const LayoutPlan& plan : report.layouts) {
+    if (plan.dp == 1 && usable(plan) && (!smallest || plan.tp * plan.pp < smallest->tp * smallest->pp)) smallest = &plan;
+  }
+  for (LayoutPlan& plan : report.layouts) {
+    if (plan.verdict != Verdict::DoesNotFit || plan.reasons.empty() || !plan.reasons.front().fix.empty()) continue;
+    std::string fix;
+    const int64_t tokens = plan.kvTokens.value_or(0), requests = requestsPerReplica(report.options, plan.dp);
+    if (tokens >= report.options.maxModelLen) {
+      fix = fmt::format("{} requests at once instead of {}",
+                        std::max<int64_t>(1, tokens / std::max<int64_t>(1, tokensPerRequest(report.options))), requests);
+    } else if (tokens >= 256) {
+      fix = fmt::format("--max-model-len {}", tokens / 16 * 16);
+    }
+    if (smallest)
+      fix += fmt::format("{}{} ({} GPUs) fits", fix.empty() ? "" : ", or ", sizesText(*smallest), smallest->tp * smallest->pp);
+    if (fix.empty()) {
+      fix = report.model.quantization ? "more GPUs, or more memory on each" : "more GPUs, or a quantized checkpoint";
+    }
+    plan.reasons.front().fix = fix;
+  }
+}
+
+std::string linkText(const PlanReport& report, const LayoutPlan& plan) {
+  if (plan.tp == 1) return plan.pp == 1 ? "no traffic between GPUs" : "only hidden states pass between stages";
+  const GpuSpec& spec = report.machine.gpus.front().spec;
+  // Two all-reduces a layer, of one row of 16-bit hidden values a token, each moving 2 (n-1)/n of it.
+  const double bytes = 2.0 * static_cast<double>(report.model.layerCount()) * 2.0 * (plan.tp - 1) / plan.tp *
+                       static_cast<double>(report.model.hiddenSize) * 2.0;
+  const char* link = spec.link == LinkKind::NvLink ? "NVLink" : spec.link == LinkKind::Pcie ? "PCIe" : "host memory";
+  return fmt::format("its all-reduces move {:.1f} MiB a token and GPU over {}", bytes / 1048576.0, link);
+}
+
+// One user: lowest latency. Several: most tokens a second. Without predictions: the fewest GPUs. Fewer GPUs where it makes no
+// difference.
+void recommend(PlanReport& report) {
+  constexpr double kSame = 0.03;
+  const bool many = report.options.concurrency > 1;
+  auto speed = [&](const LayoutPlan& plan) {
+    return (many ? plan.predicted.throughputTokensPerSecond : plan.predicted.decodeTokensPerSecond).value_or(0.0);
+  };
+  const LayoutPlan* best = nullptr;
+  for (const LayoutPlan& plan : report.layouts) {
+    if (!usable(plan)) continue;
+    if (!best) {
+      best = &plan;
+      continue;
+    }
+    if ((plan.verdict == Verdict::Fits) != (best->verdict == Verdict::Fits)) {
+      if (plan.verdict == Verdict::Fits) best = &plan;
+      continue;
+    }
+    const double mine = speed(plan), other = speed(*best);
+    const int gpus = plan.tp * plan.pp * plan.dp, otherGpus = best->tp * best->pp * best->dp;
+    const bool faster = mine > other * (1 + kSame), asFast = mine >= other * (1 - kSame);
+    if (faster || (asFast && gpus < otherGpus)) best = &plan;
+  }
+  if (!best) return;
+  const int gpus = best->tp * best->pp * best->dp;
+  std::string why =
+      fmt::format("{} on {} GPU{}: {} with {:.1f} GiB to spare on the fullest", sizesText(*best), gpus, gpus > 1 ? "s" : "",
+                  best->verdict == Verdict::Fits ? "fits" : "fits tightly", best->headroom->gib());
+  if (best->predicted.decodeTokensPerSecond) {
+    why += many ? fmt::format(", and is predicted to make the most tokens for {} requests ({:.0f} tokens/s)",
+                              report.options.concurrency, *best->predicted.throughputTokensPerSecond)
+                : fmt::format(", and is predicted fastest for one request ({:.1f} tokens/s)",
+                              *best->predicted.decodeTokensPerSecond);
+    why += "; " + linkText(report, *best);
+  } else {
+    why += ", with the fewest devices";
+  }
+  report.recommended = PlanReport::Recommendation{best->tp, best->pp, best->dp, why + "."};
+}
+
+}  // namespace
+
+std::string_view verdictName(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::Fits:
+      return "fits";
+    case Verdict::Tight:
+      return "tight";
+    case Verdict::DoesNotFit:
+      return "does_not_fit";
+    case Verdict::Invalid:
+      return "invalid";
+  }
+  return "";
+}
+
+std::string_view provenanceName(Provenance provenance) {
+  switch (provenance) {
+    case Provenance::Exact:
+      return "exact";
+    case Provenance::Modelled:
+      return "modelled";
+    case Provenance::MeasuredHere:
+      return "measured here";
+  }
+  return "";
+}
+
+EngineVersion versionOf(const EngineSelection& engine) {
+  return parseVersion(engine.version).value_or(rulesOf(engine.kind).newestKnown());
+}
+
+Result<EngineSelection> parseEngine(std::string_view text) {
+  const size_t at = text.find('@');
+  std::string name(text.substr(0, at));
+  for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  EngineSelection selection;
+  if (at != std::string_view::npos) {
+    selection.version = std::string(text.substr(at + 1));
+    const bool moving = selection.version.rfind("main", 0) == 0 || selection.version.rfind("nightly", 0) == 0;
+    if (selection.version.empty() || (!moving && !parseVersion(selection.version))) {
+      return failure("--engine", fmt::format("\"{}\"", text), "a version such as vllm@0.21");
+    }
+  }
+  std::string known;
+  for (EngineKind kind : kPlannedEngines) {
+    if (name == engineName(kind)) {
+      selection.kind = kind;
+      return selection;
+    }
+    known += (known.empty() ? "" : " or ") + std::string(engineName(kind));
+  }
+  return failure("--engine", fmt::format("\"{}\"", text), known + ", with @VERSION where needed");
+}
+
+const LayoutPlan* PlanReport::find(int tp, int pp, int dp) const {
+  for (const LayoutPlan& plan : layouts) {
+    if (plan.tp == tp && plan.pp == pp && plan.dp == dp) return &plan;
+  }
+  return nullptr;
+}
+
+Result<PlanReport> planModel(const ModelSource& model, const Machine& machine, const PlanOptions& options) {
+  Result<ResolvedOptions> resolved = resolveOptions(model, machine, options);
+  if (!resolved) return tl::unexpected(resolved.error());
+  PlanReport report;
+  report.model = model.config;
+  report.parameters = model.inventory.parameters();
+  report.checkpointBytes = model.inventory.checkpointBytes();
+  report.kvBytesPerToken = kvBytesPerToken(model.config, resolved->kvCacheDType);
+  report.machine = machine;
+  report.options = *resolved;
+  const auto evaluator = evaluatorFor(model, machine, options, *resolved);
+  const int gpus = machine.size();
+  for (int dp = 1; dp <= gpus; ++dp) {
+    for (int pp = 1; pp * dp <= gpus; ++pp) {
+      for (int tp = 1; tp * pp * dp <= gpus; ++tp) report.layouts.push_back(evaluator->evaluate(tp, pp, dp));
+    }
+  }
+  addFixes(report);
+  recommend(report);
+  return report;
+}
+
+Result<LayoutPlan> planLayout(const ModelSource& model, const Machine& machine, const PlanOptions& options, int tp, int pp,
+                              int dp) {
+  if (tp < 1 || pp < 1 || dp < 1 || static_cast<int64_t>(tp) * pp * dp > machine.size()) {
+    return failure("layout", fmt::format("TP {} x PP {} x DP {}", tp, pp, dp),
+                   fmt::format("at most {} GPUs in all", machine.size()));
+  }
+  Result<ResolvedOptions> resolved = resolveOptions(model, machine, options);
+  if (!resolved) return tl::unexpected(resolved.error());
+  return evaluatorFor(model, machine, options, *resolved)->evaluate(tp, pp, dp);
+}
+
+}  // namespace headroom

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Speed of a layout from memory bandwidth, compute and links: each kernel takes a fixed start, plus the longer of moving its
+// bytes and doing its arithmetic at the shares of the peaks that timed kernels of its GPU generation reach.
+#pragma once
+
+#include "core/hardware/machine.h"
+#include "core/model/model_config.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace headroom {
+
+// How matrices are held, as far as speed goes.
+enum class MatrixFormat : uint8_t { SixteenBit, ThirtyTwoBit, Fp8, Fp8Blocks, PackedWeights /* fewer bits, 16-bit arithmetic */ };
+
+struct RooflineQuestion {
+  const ModelConfig* config = nullptr;
+  int tp = 1;
+  std::vector<Range> stages;
+  // Of the rank with the most: shares of 1 for even layouts are 1/tp.
+  double qShare = 1, kvShare = 1, columnShare = 1, vocabularyShare = 1;
+  MatrixFormat format = MatrixFormat::SixteenBit;
+  double layerBytesPerElement = 2, headBytesPerElement = 2, kvBytesPerElement = 2;
+  GpuSpec gpu;              // the slowest of the machine
+  int64_t concurrency = 1;  // requests at once on one replica
+  int64_t inputLen = 1, outputLen = 1;
+};
+
+struct RooflineAnswer {
+  std::optional<double> decodeTokensPerSecond, throughputTokensPerSecond, itlMs, prefillTokensPerSecond, ttftMs;
+  std::string source;
+};
+
+RooflineAnswer predictSpeed(const RooflineQuestion& question);
+
+}  // namespace headroom
