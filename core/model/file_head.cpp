@@ -65,8 +65,9 @@ Result<std::string> readTextFile(const std::filesystem::path& file, int64_t limi
 
 std::string describeBytes(std::string_view bytes) {
   bytes = bytes.substr(0, 16);
-  const bool printable = std::all_of(bytes.begin(), bytes.end(), [](char c) { return c >= ' ' && c <= '~'; });
-  if (printable && !bytes.empty()) return fmt::format("\"{}\"", bytes);
+  const auto end = std::find_if(bytes.begin(), bytes.end(), [](char c) { return c < ' ' || c > '~'; });
+  const auto printable = bytes.substr(0, static_cast<size_t>(end - bytes.begin()));
+  if (printable.size() >= 4 || (printable.size() == bytes.size() && !bytes.empty())) return fmt::format("\"{}\"", printable);
   std::string text = "bytes";
   for (unsigned char byte : bytes.substr(0, 8)) text += fmt::format(" {:02x}", byte);
   return text;
