@@ -20,7 +20,11 @@ double niceDecimalStep(double rough) {
   return 10.0 * power;
 }
 
-double niceBinaryStep(double rough) { return std::exp2(std::ceil(std::log2(rough) - 1e-9)); }
+// Powers of two below a GiB, whole 1, 2, 5 × 10^n GiB above.
+double niceByteStep(double rough) {
+  if (rough > 0.5 * kGib) return niceDecimalStep(std::max(rough / kGib, 1.0)) * kGib;
+  return std::max(std::exp2(std::ceil(std::log2(rough) - 1e-9)), 1.0);
+}
 
 // The fewest decimals that tell steps apart.
 QString number(double value, double step) {
@@ -39,7 +43,7 @@ AxisTicks axisTicks(double max, int maxSteps, ValueUnit unit) {
   if (!std::isfinite(max) || max <= 0) max = unit == ValueUnit::Bytes ? kGib : unit == ValueUnit::Milliseconds ? 100.0 : 10.0;
   const double rough = max / maxSteps;
   AxisTicks ticks;
-  ticks.step = unit == ValueUnit::Bytes ? std::max(niceBinaryStep(rough), 1.0) : niceDecimalStep(rough);
+  ticks.step = unit == ValueUnit::Bytes ? niceByteStep(rough) : niceDecimalStep(rough);
   ticks.steps = std::max(1, static_cast<int>(std::ceil(max / ticks.step - 1e-9)));
   return ticks;
 }
@@ -77,9 +81,9 @@ std::vector<int> timeTicks(int windowSeconds, int maxSteps) {
   return ticks;
 }
 
-QString timeTickLabel(int secondsAgo) {
+QString timeTickLabel(int secondsAgo, int windowSeconds) {
   if (secondsAgo == 0) return QCoreApplication::translate("headroom::ui::ChartAxis", "now");
-  if (secondsAgo % 60 == 0 && secondsAgo > 60)
+  if (secondsAgo % 60 == 0 && windowSeconds > 60)
     return QCoreApplication::translate("headroom::ui::ChartAxis", "−%1 min").arg(QLocale().toString(secondsAgo / 60));
   return QCoreApplication::translate("headroom::ui::ChartAxis", "−%1 s").arg(QLocale().toString(secondsAgo));
 }

@@ -10,7 +10,8 @@
 
 namespace headroom::ui {
 
-// Ticks from 0 to at least max: steps of 1, 2, 5 × 10^n, or for bytes of powers of two. At most maxSteps steps, at least one.
+// Ticks from 0 to at least max: steps of 1, 2, 5 × 10^n (of GiB for bytes; powers of two below half a GiB). At most maxSteps
+// steps, at least one.
 struct AxisTicks {
   double step = 1;
   int steps = 1;
@@ -22,8 +23,8 @@ QString tickLabel(double value, const AxisTicks& ticks, ValueUnit unit);
 
 // Seconds before now, largest first, ending with 0: {60, 50, …, 0}. At most maxSteps steps.
 std::vector<int> timeTicks(int windowSeconds, int maxSteps);
-// "−50 s", "−4 min", "now"
-QString timeTickLabel(int secondsAgo);
+// "−50 s", "now"; in windows of more than a minute "−4 min".
+QString timeTickLabel(int secondsAgo, int windowSeconds);
 
 // Cuts at unknown values and where two points are more than maxGapSeconds apart. x is seconds relative to `origin`.
 std::vector<std::vector<QPointF>> segments(const std::vector<MetricPoint>& points, double origin, double maxGapSeconds);

@@ -21,7 +21,6 @@
 #include <QHBoxLayout>
 #include <QLabel>
 #include <QLineSeries>
-#include <QLocale>
 #include <QMenu>
 #include <QMouseEvent>
 #include <QScatterSeries>
@@ -160,7 +159,6 @@ void TimeChart::Private::build() {
   view->setRenderHint(QPainter::Antialiasing);
   view->setFocusPolicy(Qt::NoFocus);
   view->setMinimumHeight(120);
-  view->setStyleSheet(QString());
   view->viewport()->setMouseTracking(true);
   view->viewport()->setAutoFillBackground(false);
   view->setBackgroundBrush(Qt::NoBrush);
@@ -295,7 +293,7 @@ void TimeChart::Private::drawAxes() {
   clear(timeAxis);
   timeAxis->setRange(-window, 0);
   timeAxis->setStartValue(-window - 1);
-  for (int ago : times) timeAxis->append(timeTickLabel(ago), -ago);
+  for (int ago : times) timeAxis->append(timeTickLabel(ago, window), -ago);
   const auto scale = [&](QCategoryAxis* axis, const AxisTicks& ticks) {
     clear(axis);
     axis->setRange(0, ticks.top());
@@ -454,8 +452,7 @@ void TimeChart::Private::hover(const QPoint& position) {
   const double window = content.to - content.from;
   const double time = content.from + window * (point.x() - plot.left()) / plot.width();
   const double tolerance = std::max(kMaxSampleGapSeconds, window / 100.0);
-  QStringList lines{QLocale().toString(QDateTime::fromMSecsSinceEpoch(std::llround(time * 1000)).time(), QLocale::LongFormat)};
-  lines.front() = QDateTime::fromMSecsSinceEpoch(std::llround(time * 1000)).time().toString(Qt::ISODate);
+  QStringList lines{QDateTime::fromMSecsSinceEpoch(std::llround(time * 1000)).time().toString(Qt::ISODate)};
   const auto add = [&](const QString& name, const std::vector<MetricPoint>& points) {
     if (const auto value = valueAt(points, time, tolerance))
       lines.append(QStringLiteral("%1: %2").arg(name, formatValue(value, content.unit)));
@@ -468,7 +465,8 @@ void TimeChart::Private::hover(const QPoint& position) {
 
 TimeChart::TimeChart(QWidget* parent) : QWidget(parent), d(std::make_unique<Private>(*this)) { d->build(); }
 
-TimeChart::~TimeChart() = default;
+// The children go first: what they emit while they go must still find the private part.
+TimeChart::~TimeChart() { qDeleteAll(findChildren<QWidget*>(QString(), Qt::FindDirectChildrenOnly)); }
 
 void TimeChart::setTitle(const QString& title) {
   d->title = title;

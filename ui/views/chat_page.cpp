@@ -278,6 +278,8 @@ ChatPage::~ChatPage() {
     d->stream->disconnect(this);
     d->stream->cancel();
   }
+  // The children go first: what they emit while they go must still find the private part.
+  qDeleteAll(findChildren<QWidget*>(QString(), Qt::FindDirectChildrenOnly));
 }
 
 ChatModel& ChatPage::model() { return d->model; }

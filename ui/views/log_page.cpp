@@ -210,7 +210,8 @@ LogPage::LogPage(EngineSession& session, QWidget* parent) : QWidget(parent), d(s
   d->retranslate();
 }
 
-LogPage::~LogPage() = default;
+// The children go first: what they emit while they go must still find the private part.
+LogPage::~LogPage() { qDeleteAll(findChildren<QWidget*>(QString(), Qt::FindDirectChildrenOnly)); }
 
 QString LogPage::report() const {
   // The report is read by developers: it stays in English whatever the language of the window.

@@ -351,7 +351,8 @@ MonitorPage::MonitorPage(EngineSession& session, AppSettings& settings, QWidget*
   d->retranslate();
 }
 
-MonitorPage::~MonitorPage() = default;
+// The children go first: what they emit while they go must still find the private part.
+MonitorPage::~MonitorPage() { qDeleteAll(findChildren<QWidget*>(QString(), Qt::FindDirectChildrenOnly)); }
 
 int MonitorPage::windowSeconds() const { return d->windowBox->currentData().toInt(); }
 
