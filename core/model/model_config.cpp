@@ -426,6 +426,9 @@ Result<ModelConfig> parseModelConfig(std::string_view text, const std::string& w
   noteStoredExtras(keys, config);
   if (!family.lacks.empty()) config.missingInEngine.emplace_back(family.lacks);
   if (family.adjust && !error) family.adjust({keys, family, config});
+  for (const auto& layer : config.layers)
+    if (layer.ffn == FfnKind::Dense && layer.intermediateSize == 0 && !error)
+      keys.fail(Error{where + ": intermediate_size", "no such key", fmt::format("an integer from 1 to {}", kMaxIntermediate), ""});
   if (!error && config.raw.contains("vision_config")) config.missingInEngine.emplace_back("image input");
   if (error) return tl::unexpected(*error);
   noteMissingInEngine(config);
