@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every layout of every reference model gives what Transformers computes in float32: greedy tokens and log probabilities, whole
+// and in chunks.
+#include "tests/engine/step_driver.h"
+
+#include <QtTest>
+
+using namespace headroom;
+using namespace headroom::engine;
+using namespace headroom::engine::test;
+
+namespace {
+const std::string kModels = std::string(HEADROOM_TEST_DATA) + "/models/";
+constexpr double kTolerance = 1e-3;
+}  // namespace
+
+class DecoderTest : public QObject {
+  Q_OBJECT
+
+  static void addModel(const char* name, const std::string& path, const std::string& expected) {
+    const Result<ModelSource> model = openModel(path);
+    QVERIFY2(model.has_value(), model ? "" : model.error().message().c_str());
+    for (int tp = 1; tp <= model->config.qHeads; ++tp)
+      for (int pp = 1; pp <= model->config.layerCount(); ++pp)
+        QTest::addRow("%s TP%d PP%d", name, tp, pp) << path << expected << tp << pp;
+  }
+
+ private slots:
+  void matchesTransformers_data() {
+    QTest::addColumn<std::string>("path");
+    QTest::addColumn<std::string>("expected");
+    QTest::addColumn<int>("tp");
+    QTest::addColumn<int>("pp");
+    for (const char* name : {"llama", "qwen2", "qwen3", "mistral"})
+      addModel(name, kModels + name, kModels + name + "/expected.json");
+    for (const char* type : {"F32", "F16", "BF16", "Q8_0", "Q4_0", "Q4_1"})
+      addModel(type, kModels + "gguf/" + type + ".gguf", kModels + "gguf/" + type + ".expected.json");
+  }
+
+  void matchesTransformers() {
+    QFETCH(std::string, path);
+    QFETCH(std::string, expected);
+    QFETCH(int, tp);
+    QFETCH(int, pp);
+    auto driver = StepDriver::make(path, tp, pp);
+    QVERIFY2(driver.has_value(), driver ? "" : driver.error().message().c_str());
+    StepDriver& d = **driver;
+    d.start();
+    QVERIFY2(d.waitLoaded(), d.failure ? d.failure->message().c_str() : "not loaded in time");
+    const std::vector<ReferenceCase> cases = readReference(expected);
+    QVERIFY(!cases.empty());
+    // All prompts whole in one batch; in chunks that end inside blocks; one token at a time.
+    for (int64_t chunk : {96, 5, 1}) {
+      d.clear();
+      for (const ReferenceCase& reference : cases) d.add(reference.prompt, static_cast<int64_t>(reference.greedy.size()));
+      const bool done = d.generate(d.all(), static_cast<int64_t>(cases.front().greedy.size()), chunk);
+      QVERIFY2(done, d.failure ? d.failure->message().c_str() : "no answer in time");
+      for (size_t i = 0; i < cases.size(); ++i) {
+        const std::string difference = compareWith(cases[i], d.sequences[i], kTolerance);
+        QVERIFY2(difference.empty(), fmt::format("chunks of {}, prompt {}: {}", chunk, i, difference).c_str());
+      }
+    }
+  }
+
+  // The bits of a run do not depend on the run: reductions go in rank order.
+  void repeatsBitForBit() {
+    std::vector<std::vector<float>> first;
+    for (int run = 0; run < 2; ++run) {
+      auto driver = StepDriver::make(kModels + "llama", 5, 2);
+      QVERIFY(driver.has_value());
+      StepDriver& d = **driver;
+      d.start();
+      QVERIFY(d.waitLoaded());
+      d.add({3, 1, 4, 15, 92, 65, 35}, 6);
+      QVERIFY(d.generate({0}, 6, 96));
+      if (run == 0)
+        first = d.sequences[0].logprobs;
+      else
+        QVERIFY(d.sequences[0].logprobs == first);
+    }
+  }
+
+  // Logits of a prompt longer than one chunk of rows come in several chunks, in order.
+  void projectsLongPromptsInChunks() {
+    EngineLimits limits = smallLimits();
+    limits.maxNumSeqs = 1;  // 16 rows a chunk
+    auto driver = StepDriver::make(kModels + "llama", 2, 1, limits);
+    QVERIFY(driver.has_value());
+    StepDriver& d = **driver;
+    QCOMPARE(workspaceRows(d), int64_t{16});
+    d.start();
+    QVERIFY(d.waitLoaded());
+    const ReferenceCase reference = readReference(kModels + "llama/expected.json").back();
+    QCOMPARE(reference.prompt.size(), size_t{40});
+    d.add(reference.prompt, 12);
+    QVERIFY(d.generate({0}, 12, 96));
+    QCOMPARE(compareWith(reference, d.sequences[0], kTolerance), std::string());
+  }
+
+ private:
+  static int64_t workspaceRows(const StepDriver& d) {
+    for (const WorkspaceBuffer& buffer : workspaceBuffers(d.model.config, d.layout.ranks[0], 2, 1, d.limits))
+      if (buffer.name == "logits_rows") return buffer.bytes.count() / 4;
+    return 0;
+  }
+};
+
+QTEST_GUILESS_MAIN(DecoderTest)
+#include "decoder_test.moc"
