@@ -7,10 +7,10 @@
 #include "engine/device/cpu/cpu_linear.h"
 #include "engine/device/cpu/cpu_memory.h"
 #include "engine/device/cpu/thread_pool.h"
+#include "engine/device/cpu/vector_operations.h"
 
 #include <cmath>
 #include <cstring>
-#include <numbers>
 
 namespace headroom::engine {
 namespace cpu {
@@ -23,7 +23,8 @@ class CpuBackend final : public Backend {
         m_memory(options.device, options.budget),
         m_pool(options.threads, options.spin),
         m_linear(options.level, options.exact, m_pool),
-        m_attention(options.level, m_pool) {}
+        m_attention(options.level, m_pool),
+        m_operations(vectorOperations(options.level)) {}
 
   BackendInfo info() const override {
     return {"cpu",
@@ -83,7 +84,7 @@ class CpuBackend final : public Backend {
 
   void rmsNorm(TensorView out, TensorView in, const float* weight, double epsilon, double offset) override {
     eachRow(out.rows, out.cols,
-            [&](int64_t t) { rmsNormRow(out.row<float>(t), in.row<float>(t), weight, out.cols, epsilon, offset); });
+            [&](int64_t t) { m_operations.rmsNorm(out.row<float>(t), in.row<float>(t), weight, out.cols, epsilon, offset); });
   }
   void layerNorm(TensorView out, TensorView in, const float* weight, const float* bias, double epsilon) override {
     eachRow(out.rows, out.cols, [&](int64_t t) {
@@ -101,14 +102,14 @@ class CpuBackend final : public Backend {
   void addRmsNorm(TensorView out, TensorView residual, TensorView delta, const float* weight, double epsilon,
                   double offset) override {
     eachRow(out.rows, out.cols, [&](int64_t t) {
-      addRow(residual.row<float>(t), delta.row<float>(t), out.cols);
-      rmsNormRow(out.row<float>(t), residual.row<float>(t), weight, out.cols, epsilon, offset);
+      m_operations.add(residual.row<float>(t), delta.row<float>(t), out.cols);
+      m_operations.rmsNorm(out.row<float>(t), residual.row<float>(t), weight, out.cols, epsilon, offset);
     });
   }
   void headRmsNorm(TensorView x, int64_t headDim, const float* weight, double epsilon, double offset) override {
     eachRow(x.rows, x.cols, [&](int64_t t) {
       for (float* head = x.row<float>(t); head < x.row<float>(t) + x.cols; head += headDim)
-        rmsNormRow(head, head, weight, headDim, epsilon, offset);
+        m_operations.rmsNorm(head, head, weight, headDim, epsilon, offset);
     });
   }
 
@@ -126,14 +127,17 @@ class CpuBackend final : public Backend {
   }
   void applyRope(TensorView x, int64_t headDim, TensorView cosSin, RopeStyle style) override {
     const int64_t half = cosSin.cols / 2;
-    const int64_t step = style == RopeStyle::Neox ? 1 : 2, partner = style == RopeStyle::Neox ? half : 1;
     eachRow(x.rows, x.cols, [&](int64_t t) {
-      const float *cosine = cosSin.row<float>(t), *sine = cosine + half;
+      const float *cosines = cosSin.row<float>(t), *sines = cosines + half;
       for (float* head = x.row<float>(t); head < x.row<float>(t) + x.cols; head += headDim) {
+        if (style == RopeStyle::Neox) {
+          m_operations.rotate(head, head + half, cosines, sines, half);
+          continue;
+        }
         for (int64_t i = 0; i < half; ++i) {
-          const float a = head[i * step], b = head[i * step + partner];
-          head[i * step] = a * cosine[i] - b * sine[i];
-          head[i * step + partner] = b * cosine[i] + a * sine[i];
+          const float a = head[2 * i], b = head[2 * i + 1];
+          head[2 * i] = a * cosines[i] - b * sines[i];
+          head[2 * i + 1] = b * cosines[i] + a * sines[i];
         }
       }
     });
@@ -149,28 +153,21 @@ class CpuBackend final : public Backend {
 
   void gatedActivation(TensorView out, TensorView gate, TensorView up, Activation activation) override {
     eachRow(out.rows, out.cols * 4, [&](int64_t t) {
-      for (int64_t i = 0; i < out.cols; ++i)
-        out.row<float>(t)[i] = activated(gate.row<float>(t)[i], activation) * up.row<float>(t)[i];
+      m_operations.activate(out.row<float>(t), gate.row<float>(t), up.row<float>(t), out.cols, activation);
     });
   }
   void activate(TensorView x, Activation activation) override {
-    eachRow(x.rows, x.cols * 4, [&](int64_t t) {
-      for (int64_t i = 0; i < x.cols; ++i) x.row<float>(t)[i] = activated(x.row<float>(t)[i], activation);
-    });
+    eachRow(x.rows, x.cols * 4,
+            [&](int64_t t) { m_operations.activate(x.row<float>(t), x.row<float>(t), nullptr, x.cols, activation); });
   }
   void add(TensorView x, TensorView delta) override {
-    eachRow(x.rows, x.cols, [&](int64_t t) { addRow(x.row<float>(t), delta.row<float>(t), x.cols); });
+    eachRow(x.rows, x.cols, [&](int64_t t) { m_operations.add(x.row<float>(t), delta.row<float>(t), x.cols); });
   }
   void scale(TensorView x, double factor) override {
-    eachRow(x.rows, x.cols, [&](int64_t t) {
-      for (int64_t i = 0; i < x.cols; ++i) x.row<float>(t)[i] *= static_cast<float>(factor);
-    });
+    eachRow(x.rows, x.cols, [&](int64_t t) { m_operations.scale(x.row<float>(t), static_cast<float>(factor), x.cols); });
   }
   void softcap(TensorView x, double cap) override {
-    const auto limit = static_cast<float>(cap);
-    eachRow(x.rows, x.cols * 8, [&](int64_t t) {
-      for (int64_t i = 0; i < x.cols; ++i) x.row<float>(t)[i] = limit * std::tanh(x.row<float>(t)[i] / limit);
-    });
+    eachRow(x.rows, x.cols * 8, [&](int64_t t) { m_operations.softcap(x.row<float>(t), static_cast<float>(cap), x.cols); });
   }
   void gatherRows(TensorView out, TensorView in, TensorView rows) override {
     eachRow(out.rows, out.cols, [&](int64_t t) {
@@ -194,34 +191,12 @@ class CpuBackend final : public Backend {
     });
   }
 
-  static void addRow(float* x, const float* delta, int64_t n) {
-    for (int64_t i = 0; i < n; ++i) x[i] += delta[i];
-  }
-  static void rmsNormRow(float* out, const float* in, const float* weight, int64_t n, double epsilon, double offset) {
-    double squares = 0;
-    for (int64_t i = 0; i < n; ++i) squares += static_cast<double>(in[i]) * in[i];
-    const auto factor = static_cast<float>(1.0 / std::sqrt(squares / static_cast<double>(n) + epsilon));
-    for (int64_t i = 0; i < n; ++i) out[i] = in[i] * factor * (weight[i] + static_cast<float>(offset));
-  }
-  static float activated(float x, Activation activation) {
-    switch (activation) {
-      case Activation::Silu:
-        return x / (1.0f + std::exp(-x));
-      case Activation::Gelu:
-        return 0.5f * x * (1.0f + std::erf(x * std::numbers::sqrt2_v<float> * 0.5f));
-      case Activation::GeluTanh:
-        return 0.5f * x * (1.0f + std::tanh(0.7978845608f * (x + 0.044715f * x * x * x)));
-      case Activation::Relu2:
-        return x > 0 ? x * x : 0.0f;
-    }
-    return x;
-  }
-
   const CpuBackendOptions m_options;
   CpuMemory m_memory;
   ThreadPool m_pool;
   CpuLinear m_linear;
   CpuAttention m_attention;
+  const VectorOperations& m_operations;
 };
 
 }  // namespace
