@@ -42,7 +42,7 @@ GpuSpec specOf(const nlohmann::json& entry) {
 // Letters and digits only, lower case: "RTX 4090", "rtx-4090" and "RTX4090" are one name.
 std::string plainName(std::string_view name) {
   std::string plain;
-  for (char c : name) {
+  for (char c : name.substr(0, name.find('('))) {  // remarks in brackets are no part of a name
     if (std::isalnum(static_cast<unsigned char>(c))) plain += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   }
   for (const std::string_view maker : {"nvidia", "geforce", "tesla", "quadro"}) {

@@ -116,6 +116,16 @@ Result<GpuSpec> gpuOf(std::string_view text, const std::string& where) {
     spec.memory = *memory;
     spec.source = "as given";
     spec.custom = true;
+    // The link of the card that reports this very amount, if there is one.
+    constexpr Bytes kSameCard = 64_MiB;
+    for (const GpuSpec& known : gpuCatalog()) {
+      const Bytes difference = known.memory - *memory;
+      if (difference > kSameCard || -difference > kSameCard) continue;
+      spec.link = known.link;
+      spec.linkGBs = known.linkGBs;
+      spec.source = "memory as given; link of " + known.name + ", which reports as much";
+      break;
+    }
     return spec;
   }
   return failure(where, fmt::format("\"{}\"", text), "a GPU of the catalog or a size such as 24GiB",

@@ -167,9 +167,9 @@ Result<ResolvedOptions> resolveVllmOptions(const ModelSource& model, const Machi
   if (config.quantization) resolved.quantization = config.quantization->method;
   if (options.quantization) {
     const bool own = config.quantization.has_value();
-    if (!own && *options.quantization != "fp8") {
-      return failure("--quantization", *options.quantization, "fp8 (the only one that is made while loading)",
-                     "or open a checkpoint that is quantized so");
+    // int8 is planned as a checkpoint in 8-bit weights would be.
+    if (!own && *options.quantization != "fp8" && *options.quantization != "int8") {
+      return failure("--quantization", *options.quantization, "fp8 or int8", "or open a checkpoint that is quantized so");
     }
     if (!own) resolved.quantization = *options.quantization;
   }

@@ -43,7 +43,7 @@ class VllmEvaluator : public LayoutEvaluator {
         m_machine(machine),
         m_options(options),
         m_context{model, machine, versionOf(options.engine), askedDType, options.quantization},
-        m_online8Bit(options.quantization == "fp8" && !model.config.quantization),
+        m_online8Bit((options.quantization == "fp8" || options.quantization == "int8") && !model.config.quantization),
         m_table(model, [this](const TensorEntry& tensor) { return heldBytes(tensor); }),
         m_order(gpuOrder(machine)) {
     m_limits.version = m_context.version;

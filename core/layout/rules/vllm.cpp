@@ -26,18 +26,15 @@ constexpr std::array<RemovedArchitecture, 6> kRemoved{{{"QWenLMHeadModel", {0, 2
                                                        {"MPTForCausalLM", {0, 28, 0}}}};
 
 // Classes without pipeline parallelism.
-constexpr std::array<std::string_view, 12> kNoPipeline{"Gemma3nForConditionalGeneration",
-                                                       "WhisperForConditionalGeneration",
-                                                       "Zamba2ForCausalLM",
-                                                       "Mamba2ForCausalLM",
-                                                       "AriaForConditionalGeneration",
-                                                       "Idefics3ForConditionalGeneration",
-                                                       "SmolVLMForConditionalGeneration",
-                                                       "Phi4MMForCausalLM",
-                                                       "PaddleOCRVLForConditionalGeneration",
-                                                       "MllamaForConditionalGeneration",
-                                                       "MolmoForCausalLM",
-                                                       "BertModel"};
+constexpr std::array<std::string_view, 9> kNoPipeline{"Gemma3nForConditionalGeneration",
+                                                      "WhisperForConditionalGeneration",
+                                                      "Zamba2ForCausalLM",
+                                                      "Mamba2ForCausalLM",
+                                                      "AriaForConditionalGeneration",
+                                                      "Idefics3ForConditionalGeneration",
+                                                      "SmolVLMForConditionalGeneration",
+                                                      "Phi4MMForCausalLM",
+                                                      "PaddleOCRVLForConditionalGeneration"};
 
 // First layer of a kind, as the workers build it.
 const LayerSpec* firstAttention(const ModelConfig& config) {
@@ -58,6 +55,11 @@ std::optional<RuleFinding> checkQuantizationMethod(const RuleContext& context) {
         method == "gguf" ? "use llama.cpp or Headroom, or an earlier vLLM"
                          : "vllm@0.31 or earlier, or an AWQ, GPTQ or FP8 checkpoint"};
   }
+  return std::nullopt;
+}
+
+std::optional<RuleFinding> checkGptqBits(const RuleContext& context) {
+  const std::string& method = context.quantization;
   const auto& quantization = context.model.config.quantization;
   if (method == "gptq" && quantization && context.version >= EngineVersion{0, 32, 0} &&
       ((quantization->bits != 4 && quantization->bits != 8) || !quantization->symmetric)) {
@@ -102,6 +104,7 @@ std::optional<RuleFinding> checkConfiguration(const RuleContext& context, Layout
             config.qHeads, sizes.tp, divisionText(config.qHeads, sizes.tp), config.qHeads, sizes.tp),
         ""};
   }
+  if (auto finding = checkGptqBits(context)) return finding;
   if (sizes.pp > config.layerCount()) {
     return RuleFinding{"vllm.layers", fmt::format("{} stages for {} layers", sizes.pp, config.layerCount()),
                        fmt::format("PP={} or fewer", config.layerCount())};
@@ -205,8 +208,32 @@ std::optional<RuleFinding> checkModel(const RuleContext& context, LayoutSizes si
                                                 tp, kv, divisionText(tp, kv)),
                          ""};
     }
+    if (config.modelType == "gpt_oss" && kv < tp) {
+      return RuleFinding{
+          "vllm.kv_heads",
+          fmt::format(
+              "{} KV heads on {} ranks: this model class does not copy KV heads; the workers stop with: \"ZeroDivisionError: "
+              "integer modulo by zero\"",
+              kv, tp),
+          ""};
+    }
     const int64_t width = attention->qHeads * (attention->vHeadDim > 0 ? attention->vHeadDim : attention->headDim);
     if (auto finding = checkAlignment(context, sizes, "o_proj input", width)) return finding;
+  }
+  const bool hasMamba = std::any_of(config.layers.begin(), config.layers.end(),
+                                    [](const LayerSpec& layer) { return layer.attention == AttentionKind::Mamba; });
+  if (hasMamba && config.raw.is_object()) {
+    const auto groups = config.raw.contains("n_groups") ? config.raw.find("n_groups") : config.raw.find("mamba_n_groups");
+    if (groups != config.raw.end() && groups->is_number_integer() && groups->get<int64_t>() != 1 &&
+        groups->get<int64_t>() % tp != 0) {
+      return RuleFinding{
+          "vllm.mamba_groups",
+          fmt::format(
+              "{} state groups do not divide by {} ({}); vLLM: \"If tensor parallel world size does not divide num_groups, then "
+              "num_groups must equal 1.\"",
+              groups->get<int64_t>(), tp, divisionText(groups->get<int64_t>(), tp)),
+          ""};
+    }
   }
   for (const LayerSpec& layer : config.layers) {
     if (layer.ffn != FfnKind::Dense) continue;
