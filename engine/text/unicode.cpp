@@ -7,6 +7,8 @@
 #include <unicode/bytestream.h>
 #include <unicode/normalizer2.h>
 #include <unicode/uchar.h>
+#include <unicode/uniset.h>
+#include <unicode/unistr.h>
 #include <unicode/utext.h>
 #include <cstring>
 #include <memory>
@@ -191,6 +193,19 @@ const icu::Normalizer2& normalizer(NormalForm form) {
   expects(U_SUCCESS(status) && found, "ICU lacks its normalization data");
   return *found;
 }
+
+// Models were trained with the tokenizers library, whose normalization tables are those of Unicode 9: later characters stay as
+// they are.
+const icu::UnicodeSet& charactersOfUnicode9() {
+  static const icu::UnicodeSet* set = [] {
+    UErrorCode status = U_ZERO_ERROR;
+    auto* made = new icu::UnicodeSet(UNICODE_STRING_SIMPLE("[:age=9.0:]"), status);
+    expects(U_SUCCESS(status), "ICU lacks its property data");
+    made->freeze();
+    return made;
+  }();
+  return *set;
+}
 }  // namespace
 
 bool normalizeTo(NormalForm form, std::string_view text, std::string& out) {
@@ -202,7 +217,7 @@ bool normalizeTo(NormalForm form, std::string_view text, std::string& out) {
   out.clear();
   icu::StringByteSink<std::string> sink(&out, static_cast<int32_t>(text.size()));
   status = U_ZERO_ERROR;
-  forms.normalizeUTF8(0, piece, sink, nullptr, status);
+  icu::FilteredNormalizer2(forms, charactersOfUnicode9()).normalizeUTF8(0, piece, sink, nullptr, status);
   expects(U_SUCCESS(status), "ICU could not normalize valid UTF-8");
   return true;
 }
@@ -216,6 +231,28 @@ std::string lowercased(std::string_view text) {
     if (c == 0x130) appendUtf8(lower, 0x307);  // the one character whose lower case is two, whatever stands around it
   }
   return lower;
+}
+
+std::string upperText(std::string_view text) {
+  std::string out;
+  icu::UnicodeString::fromUTF8(icu::StringPiece(text.data(), static_cast<int32_t>(text.size())))
+      .toUpper(icu::Locale::getRoot())
+      .toUTF8String(out);
+  return out;
+}
+
+std::string lowerText(std::string_view text) {
+  std::string out;
+  icu::UnicodeString::fromUTF8(icu::StringPiece(text.data(), static_cast<int32_t>(text.size())))
+      .toLower(icu::Locale::getRoot())
+      .toUTF8String(out);
+  return out;
+}
+
+std::string foldedText(std::string_view text) {
+  std::string out;
+  icu::UnicodeString::fromUTF8(icu::StringPiece(text.data(), static_cast<int32_t>(text.size()))).foldCase().toUTF8String(out);
+  return out;
 }
 
 std::vector<size_t> graphemeBorders(std::string_view text) {

@@ -43,6 +43,10 @@ enum class NormalForm { nfc, nfd, nfkc, nfkd };
 // False where the text already is in that form (`out` is then untouched).
 bool normalizeTo(NormalForm form, std::string_view text, std::string& out);
 std::string lowercased(std::string_view text);  // character by character, without context
+// Whole texts, with the context that a final sigma needs.
+std::string upperText(std::string_view text);
+std::string lowerText(std::string_view text);
+std::string foldedText(std::string_view text);
 // Byte offsets where extended grapheme clusters begin, and the end of the text.
 std::vector<size_t> graphemeBorders(std::string_view text);
 
