@@ -202,11 +202,13 @@ Result<Machine> parseMachine(std::string_view text, const HostDeviceSettings& se
       std::string_view left = item;
       int number = 0;
       bool read = takeCount(left, number);
+      left = trimmed(left);
       if (read && !left.empty() && (left.front() == 'n' || left.front() == 'N')) {
         nodes = number;
         ownNodes = true;
         left.remove_prefix(1);
         read = takeCount(left, number);
+        left = trimmed(left);
         if (!read) return failure(where, fmt::format("\"{}\"", item), "GPUs a node, as in 2n8xH100-80GB");
       }
       if (read && !left.empty() && (left.front() == 'x' || left.front() == 'X' || left.front() == '*')) {
