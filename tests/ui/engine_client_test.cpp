@@ -220,8 +220,8 @@ class EngineClientTest : public QObject {
       if (request.path != "/engine/events") return answer(socket, "{}", 404);
       ++connections;
       beginStream(socket);
-      socket->write(event("state", toJson(fakeState(EnginePhase::Ready, 1))));
-      socket->write(event("metrics", toJson(fakeSample(1000.0 + connections))));
+      socket->write(sseEvent("state", toJson(fakeState(EnginePhase::Ready, 1))));
+      socket->write(sseEvent("metrics", toJson(fakeSample(1000.0 + connections))));
       if (connections < 3) socket->disconnectFromHost();
     });
     QVERIFY(server.listen());
@@ -247,7 +247,7 @@ class EngineClientTest : public QObject {
     FakeHttpServer server([&](const HttpRequest&, QTcpSocket* socket) {
       beginStream(socket);
       socket->write("event: metrics\ndata: {broken\n\nevent: metrics\ndata: {\"time\":\"soon\"}\n\nevent: news\ndata: 1\n\n");
-      socket->write(event("metrics", toJson(fakeSample(5))));
+      socket->write(sseEvent("metrics", toJson(fakeSample(5))));
     });
     QVERIFY(server.listen());
     EngineClient client;

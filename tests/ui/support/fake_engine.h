@@ -86,7 +86,7 @@ inline void beginStream(QTcpSocket* socket) {
   socket->flush();
 }
 
-inline QByteArray event(const char* name, const nlohmann::json& data) {
+inline QByteArray sseEvent(const char* name, const nlohmann::json& data) {
   return QByteArray("event: ") + name + "\ndata: " + QByteArray::fromStdString(data.dump()) + "\n\n";
 }
 
@@ -175,8 +175,8 @@ class FakeEngineServer {
     const double now = static_cast<double>(QDateTime::currentMSecsSinceEpoch()) / 1000.0;
     for (const auto& socket : m_streams) {
       if (!socket) continue;
-      socket->write(event("state", toJson(state())));
-      if (ready()) socket->write(event("metrics", toJson(fakeSample(now))));
+      socket->write(sseEvent("state", toJson(state())));
+      if (ready()) socket->write(sseEvent("metrics", toJson(fakeSample(now))));
     }
   }
 
