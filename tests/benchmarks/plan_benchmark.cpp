@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Time of whole grids: 128 GPUs under a 90-layer expert model, and six under a dense one. Prints the best of several rounds.
+#include "core/launch/planner.h"
+#include "tests/core/sample_model.h"
+
+#include <chrono>
+#include <cstdio>
+
+int main() {
+  using namespace headroom;
+  using namespace headroom::test;
+  ModelShape experts{90, 5120, 96, 8, 128, 12288, 151552};
+  experts.tied = false;
+  experts.experts = 160;
+  experts.expertWidth = 1536;
+  experts.sharedWidth = 1536;
+  experts.maxPositions = 32768;
+  const struct {
+    const char* name;
+    ModelSource model;
+    const char* gpus;
+  } cases[] = {{"90-layer experts, 128 GPUs", makeModel(experts), "16n8xH100-80GB"},
+               {"72B dense, 6 GPUs", makeModel(qwen72Shape()), "6xA800-80GB"}};
+  for (const auto& test : cases) {
+    for (const char* engine : {"headroom", "vllm"}) {
+      PlanOptions options;
+      options.engine = *parseEngine(engine);
+      const Machine machine = *parseMachine(test.gpus);
+      double best = 1e9;
+      size_t layouts = 0;
+      for (int round = 0; round < 5; ++round) {
+        const auto begin = std::chrono::steady_clock::now();
+        const auto report = planModel(test.model, machine, options);
+        if (!report) return std::fprintf(stderr, "%s\n", report.error().message().c_str()), 1;
+        layouts = report->layouts.size();
+        best = std::min(best, std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count());
+      }
+      std::printf("%-28s %-9s %5zu layouts %8.2f ms\n", test.name, engine, layouts, best);
+    }
+  }
+}
