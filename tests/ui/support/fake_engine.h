@@ -151,22 +151,25 @@ inline MetricsSample fakeSample(double time) {
 // The engine side of a session that goes well: loads, gets ready, streams state and metrics, answers chats word by word.
 class FakeEngineServer {
  public:
-  explicit FakeEngineServer(int loadMs)
+  // With `waits` the loading begins at the first request, so that a busy machine cannot make a client miss it.
+  explicit FakeEngineServer(int loadMs, bool waits = false)
       : m_server([this](const HttpRequest& request, QTcpSocket* socket) { handle(request, socket); }), m_loadMs(loadMs) {
-    m_started = QDateTime::currentMSecsSinceEpoch();
+    if (!waits) m_started = QDateTime::currentMSecsSinceEpoch();
     m_timer.setInterval(50);
     QObject::connect(&m_timer, &QTimer::timeout, &m_timer, [this] { tick(); });
     m_timer.start();
   }
   bool listen(quint16 port) { return m_server.listen(port); }
   QUrl url() const { return m_server.url(); }
-  bool ready() const { return QDateTime::currentMSecsSinceEpoch() - m_started >= m_loadMs; }
+  bool ready() const { return m_started > 0 && sinceStart() >= m_loadMs; }
   std::function<void()> onReady;
 
  private:
+  qint64 sinceStart() const { return QDateTime::currentMSecsSinceEpoch() - m_started; }
+
   EngineState state() const {
     const double loaded =
-        std::min(1.0, static_cast<double>(QDateTime::currentMSecsSinceEpoch() - m_started) / std::max(m_loadMs, 1));
+        m_started == 0 ? 0.0 : std::min(1.0, static_cast<double>(sinceStart()) / std::max(m_loadMs, 1));
     return fakeState(ready() ? EnginePhase::Ready : EnginePhase::Loading, loaded);
   }
 
@@ -181,6 +184,7 @@ class FakeEngineServer {
   }
 
   void handle(const HttpRequest& request, QTcpSocket* socket) {
+    if (m_started == 0) m_started = QDateTime::currentMSecsSinceEpoch();
     if (request.path == "/engine/state") return answer(socket, QByteArray::fromStdString(toJson(state()).dump()));
     if (request.path == "/v1/models") return answer(socket, R"({"object":"list","data":[{"id":"fake-model"}]})");
     if (request.path == "/engine/events") {
@@ -261,7 +265,7 @@ inline std::optional<int> runFakeEngineIfAsked(int argc, char** argv) {
   std::signal(
       SIGTERM, mode == "stubborn" ? SIG_IGN : [](int) { ::_exit(0); });
   QCoreApplication application(argc, argv);
-  FakeEngineServer server(mode == "slow-load" ? 600 : 150);
+  FakeEngineServer server(mode == "slow-load" ? 1000 : 150, mode == "slow-load");
   if (!server.listen(static_cast<quint16>(port.toUInt()))) {
     say("port: found " + port + " in use");
     return 2;
