@@ -179,12 +179,12 @@ void Decoder::attention(Step& step, int64_t index, TensorView in) {
 }
 
 void Decoder::normHeads(TensorView q, TensorView k, const LayerWeights& weights, const LayerSpec& spec) {
-  if (!m_traits.qkNorm) return;
   if (m_traits.qkNormFullWidth) {
     m_backend.rmsNorm(q, q, floats(weights.qNorm), m_traits.normEpsilon, m_traits.normWeightOffset);
     m_backend.rmsNorm(k, k, floats(weights.kNorm), m_traits.normEpsilon, m_traits.normWeightOffset);
     return;
   }
+  if (!m_traits.qkNorm) return;
   m_backend.headRmsNorm(q, spec.headDim, floats(weights.qNorm), m_traits.normEpsilon, m_traits.normWeightOffset);
   m_backend.headRmsNorm(k, spec.headDim, floats(weights.kNorm), m_traits.normEpsilon, m_traits.normWeightOffset);
 }

@@ -369,7 +369,8 @@ class Loader {
       if (spec.attention != AttentionKind::None && !share.qHeads.empty()) {
         if (layer.q.out == 0 || layer.k.out == 0 || layer.v.out == 0) return inLayer("query, key or value projection");
         if (layer.o.out == 0) return inLayer("attention output projection");
-        if (config.decoder.qkNorm && (!layer.qNorm || !layer.kNorm)) return inLayer("query or key norm");
+        if ((config.decoder.qkNorm || config.decoder.qkNormFullWidth) && (!layer.qNorm || !layer.kNorm))
+          return inLayer("query or key norm");
         if (config.decoder.attentionSinks && !layer.sinks) return inLayer("attention sinks");
       }
       if (config.decoder.preNorm && !layer.attentionNorm) return inLayer("attention norm");
