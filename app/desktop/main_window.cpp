@@ -15,6 +15,7 @@
 
 #include <QActionGroup>
 #include <QCloseEvent>
+#include <QCoreApplication>
 #include <QEvent>
 #include <QMenuBar>
 #include <QMessageBox>
@@ -54,6 +55,7 @@ MainWindow::MainWindow(ui::AppSettings& settings, QWidget* parent)
 
 MainWindow::~MainWindow() {
   // The pages look at the workspace, which goes before the widgets that Qt deletes as children.
+  if (m_closeQuestion) m_closeQuestion->disconnect(this);
   m_workspace.engine().disconnect(this);
   m_workspace.plan().disconnect(this);
   delete takeCentralWidget();
@@ -132,7 +134,8 @@ void MainWindow::buildActions() {
   QMenu* view = menu(QT_TR_NOOP("&View"));
   m_pageActions = new QActionGroup(this);
   const auto page = [&](Page number, const char* text, const char* tip, const char* icon) {
-    QAction* action = addAction(view, text, tip, QKeySequence(Qt::CTRL | static_cast<Qt::Key>(Qt::Key_1 + number)), icon);
+    QAction* action =
+        addAction(view, text, tip, QKeySequence(Qt::CTRL | static_cast<Qt::Key>(Qt::Key_1 + static_cast<int>(number))), icon);
     action->setCheckable(true);
     m_pageActions->addAction(action);
     connect(action, &QAction::triggered, this, [this, number] { showPage(number); });

@@ -140,10 +140,6 @@
             <translation>权重</translation>
         </message>
         <message>
-            <source>KV cache</source>
-            <translation>KV 缓存</translation>
-        </message>
-        <message>
             <source>Activations</source>
             <translation>激活</translation>
         </message>
@@ -158,10 +154,6 @@
         <message>
             <source>Other processes</source>
             <translation>其他进程</translation>
-        </message>
-        <message>
-            <source>Free</source>
-            <translation>空闲</translation>
         </message>
         <message>
             <source>Open a model to plan and start it.</source>
@@ -242,6 +234,18 @@
             <translation>
                 <numerusform>%n 个头</numerusform>
             </translation>
+        </message>
+        <message>
+            <source>Left to others</source>
+            <translation>留给其他程序</translation>
+        </message>
+        <message>
+            <source>KV cache, needed</source>
+            <translation>KV 缓存（所需）</translation>
+        </message>
+        <message>
+            <source>KV cache, spare</source>
+            <translation>KV 缓存（富余）</translation>
         </message>
     </context>
     <context>
@@ -1163,6 +1167,10 @@ The window is licensed under GPL-3.0-or-later, the engine under Apache-2.0.</sou
         <message>
             <source>Headroom</source>
             <translation>余量</translation>
+        </message>
+        <message>
+            <source>KV cache</source>
+            <translation>KV 缓存</translation>
         </message>
     </context>
     <context>

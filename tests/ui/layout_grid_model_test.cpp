@@ -134,10 +134,11 @@ class LayoutGridModelTest : public QObject {
     QCOMPARE(model.index(0, MemoryBreakdownModel::Headroom).data().toString(), QStringLiteral("4.0 GiB"));
     QCOMPARE(model.index(0, MemoryBreakdownModel::Graphs).data().toString(), kUnknown);
     QVERIFY(model.asCsv().contains(QStringLiteral("1,0,1,0,4294967296,1073741824,1073741824,,,4294967296")));
+    // 9 GiB may be used: 4 weights, 1 activations, 4 headroom; nothing is left for what the load needs, 1 GiB stays with others.
     const std::vector<MemoryBarData> bars = memoryBars(*report, *report->find(1, 2, 1));
     QVERIFY(bars.at(0).limiting && !bars.at(1).limiting);
     QCOMPARE(bars.at(0).segments.back().part, MemoryPart::Free);
-    QCOMPARE(bars.at(0).segments.back().bytes.count(), (4_GiB).count());
+    QCOMPARE(bars.at(0).segments.back().bytes.count(), (1_GiB).count());
   }
 
   void catalogIsAProperModelWithTheStorysModel() {

@@ -47,6 +47,7 @@ MemoryBarData barOf(const PlanReport& report, const LayoutPlan& layout, const Ra
     bar.total = gpu.totalMemory;
     others = gpu.usedByOthers.value_or(Bytes(0));
   }
+  bar.budget = Bytes(static_cast<int64_t>(static_cast<double>(bar.total.count()) * report.options.gpuMemoryUtilization));
   Bytes used;
   const auto add = [&](MemoryPart part, const std::optional<Bytes>& bytes) {
     if (!bytes || bytes->count() <= 0) return;
@@ -54,10 +55,16 @@ MemoryBarData barOf(const PlanReport& report, const LayoutPlan& layout, const Ra
     used += *bytes;
   };
   add(MemoryPart::Weights, rank.weights);
-  add(MemoryPart::KvCache, rank.kvCache);
   add(MemoryPart::Activations, rank.activations);
   add(MemoryPart::Graphs, rank.graphs);
   add(MemoryPart::Runtime, rank.runtime);
+  // Headroom is what the budget leaves after the cache that the asked load needs.
+  if (rank.headroom) {
+    add(MemoryPart::KvCache, bar.budget - used - *rank.headroom);
+    add(MemoryPart::KvSpare, *rank.headroom);
+  } else {
+    add(MemoryPart::KvCache, rank.kvCache);
+  }
   add(MemoryPart::OtherProcesses, others);
   if (used < bar.total) bar.segments.push_back({MemoryPart::Free, bar.total - used});
   return bar;
@@ -76,7 +83,9 @@ QString memoryPartName(MemoryPart part) {
     case MemoryPart::Weights:
       return QCoreApplication::translate("Headroom", "Weights");
     case MemoryPart::KvCache:
-      return QCoreApplication::translate("Headroom", "KV cache");
+      return QCoreApplication::translate("Headroom", "KV cache, needed");
+    case MemoryPart::KvSpare:
+      return QCoreApplication::translate("Headroom", "KV cache, spare");
     case MemoryPart::Activations:
       return QCoreApplication::translate("Headroom", "Activations");
     case MemoryPart::Graphs:
@@ -86,7 +95,7 @@ QString memoryPartName(MemoryPart part) {
     case MemoryPart::OtherProcesses:
       return QCoreApplication::translate("Headroom", "Other processes");
     case MemoryPart::Free:
-      return QCoreApplication::translate("Headroom", "Free");
+      return QCoreApplication::translate("Headroom", "Left to others");
   }
   return {};
 }
@@ -147,7 +156,7 @@ QVariant MemoryBreakdownModel::headerData(int section, Qt::Orientation orientati
     case Weights:
       return memoryPartName(MemoryPart::Weights);
     case KvCache:
-      return memoryPartName(MemoryPart::KvCache);
+      return tr("KV cache");
     case Activations:
       return memoryPartName(MemoryPart::Activations);
     case Graphs:

@@ -22,7 +22,9 @@ struct MemoryBarData {
   QString name;   // "GPU 0"
   QString share;  // "stage 1, rank 2: layers 0–26"
   Bytes total;
-  std::vector<MemorySegment> segments;  // known parts in drawing order, Free last; they may exceed total
+  Bytes budget;  // what the engine may use of it
+  // Known parts in drawing order; what the asked load needs of the KV cache before what is spare. They may exceed the budget.
+  std::vector<MemorySegment> segments;
   std::optional<Bytes> headroom;
   bool limiting = false;
 };

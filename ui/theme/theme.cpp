@@ -86,6 +86,8 @@ QColor memoryPartColor(MemoryPart part, ColorScheme scheme) {
       return QColor(dark ? 0x3d8fd1 : 0x0b6fb5);
     case MemoryPart::KvCache:
       return QColor(dark ? 0xe0a030 : 0xe69f00);
+    case MemoryPart::KvSpare:
+      return QColor(dark ? 0x6e5526 : 0xf8dfa6);
     case MemoryPart::Activations:
       return QColor(dark ? 0x22a884 : 0x009e73);
     case MemoryPart::Graphs:

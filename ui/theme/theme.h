@@ -20,7 +20,7 @@ ColorScheme systemScheme();
 void applyTheme(QApplication& application, ColorScheme scheme);
 
 // What a GPU's memory is filled with; one colour each, told apart without red and green (after Okabe and Ito).
-enum class MemoryPart { Weights, KvCache, Activations, Graphs, Runtime, OtherProcesses, Free };
+enum class MemoryPart { Weights, Activations, Graphs, Runtime, OtherProcesses, KvCache, KvSpare, Free };
 QColor memoryPartColor(MemoryPart part, ColorScheme scheme);
 
 // Text of less weight than the palette's text.

@@ -17,6 +17,7 @@ BarGeometry barGeometry(const MemoryBarData& bar, double width) {
   Bytes sum;
   for (const MemorySegment& segment : bar.segments) sum += segment.bytes;
   const double whole = static_cast<double>(std::max(sum, bar.total).count());
+  const Bytes limit = bar.budget.count() > 0 ? bar.budget : bar.total;
   BarGeometry geometry;
   if (whole <= 0) return geometry;
   double end = 0;
@@ -24,7 +25,7 @@ BarGeometry barGeometry(const MemoryBarData& bar, double width) {
     end += static_cast<double>(segment.bytes.count()) / whole * width;
     geometry.ends.push_back(end);
   }
-  geometry.limit = static_cast<double>(bar.total.count()) / whole * width;
+  geometry.limit = static_cast<double>(limit.count()) / whole * width;
   return geometry;
 }
 
@@ -136,13 +137,16 @@ void MemoryBars::paintEvent(QPaintEvent*) {
       painter.fillRect(piece, memoryPartColor(bar.segments[i].part, scheme));
       begin = geometry.ends[i];
     }
-    // What lies beyond the device's memory is hatched, and the end of the memory marked.
-    if (geometry.limit < strip.width() - 0.5) {
-      const QRectF beyond(strip.left() + geometry.limit, strip.top(), strip.width() - geometry.limit, strip.height());
-      painter.fillRect(beyond, QBrush(palette().color(QPalette::WindowText), Qt::BDiagPattern));
-      painter.setPen(QPen(palette().color(QPalette::WindowText), 2));
-      painter.drawLine(beyond.topLeft(), beyond.bottomLeft());
-    }
+    // The end of what the engine may use is marked; what it needs beyond is hatched.
+    double needed = 0;
+    for (size_t i = 0; i < geometry.ends.size(); ++i)
+      if (bar.segments[i].part != MemoryPart::Free) needed = geometry.ends[i];
+    const double limit = strip.left() + geometry.limit;
+    if (needed > geometry.limit + 1)
+      painter.fillRect(QRectF(limit, strip.top(), needed - geometry.limit, strip.height()),
+                       QBrush(palette().color(QPalette::WindowText), Qt::BDiagPattern));
+    painter.setPen(QPen(palette().color(QPalette::WindowText), needed > geometry.limit + 1 ? 2 : 1));
+    if (geometry.limit < strip.width() - 1) painter.drawLine(QPointF(limit, strip.top()), QPointF(limit, strip.bottom()));
     painter.restore();
     painter.setPen(QPen(separatorColor(palette()), 1));
     painter.setBrush(Qt::NoBrush);

@@ -13,7 +13,7 @@ namespace headroom::ui {
 // Where the segments of a bar stand: pure geometry, in pixels from the left. A bar that overflows is scaled, with `limit` inside.
 struct BarGeometry {
   std::vector<double> ends;  // right edge of each segment
-  double limit = 0;          // where the device's memory ends
+  double limit = 0;          // where the memory ends that the engine may use
 };
 BarGeometry barGeometry(const MemoryBarData& bar, double width);
 
