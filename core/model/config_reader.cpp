@@ -28,15 +28,18 @@ std::string withoutPythonWords(std::string_view text) {
   bool inString = false;
   for (size_t i = 0; i < text.size();) {
     if (inString) {
-      if (text[i] == '\\' && i + 1 < text.size()) result += text[i++];
-      else if (text[i] == '"') inString = false;
+      if (text[i] == '\\' && i + 1 < text.size())
+        result += text[i++];
+      else if (text[i] == '"')
+        inString = false;
       result += text[i++];
       continue;
     }
     if (text[i] == '"') inString = true;
     bool replaced = false;
     for (const auto& [word, value] : kWords) {
-      if (!text.substr(i).starts_with(word) || (i + word.size() < text.size() && isWordCharacter(text[i + word.size()]))) continue;
+      if (!text.substr(i).starts_with(word) || (i + word.size() < text.size() && isWordCharacter(text[i + word.size()])))
+        continue;
       if (i > 0 && isWordCharacter(text[i - 1])) continue;
       result += value;
       i += word.size();
@@ -80,7 +83,8 @@ nlohmann::json languageModelKeys(const nlohmann::json& outer) {
 }
 
 Result<nlohmann::json> parsePythonJson(std::string_view text, const std::string& where) {
-  if (auto foreign = explainForeignFile(text.substr(0, 256), static_cast<int64_t>(text.size()), where, "a JSON object")) return tl::unexpected(*foreign);
+  if (auto foreign = explainForeignFile(text.substr(0, 256), static_cast<int64_t>(text.size()), where, "a JSON object"))
+    return tl::unexpected(*foreign);
   if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
   nlohmann::json value = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (value.is_discarded()) {
@@ -90,7 +94,8 @@ Result<nlohmann::json> parsePythonJson(std::string_view text, const std::string&
     } catch (const nlohmann::json::exception& exception) {
       const std::string what = exception.what();
       const size_t detail = what.find("] ");
-      return failure(where, detail == std::string::npos ? what : what.substr(detail + 2), "valid JSON", "the file is damaged or truncated; fetch it again");
+      return failure(where, detail == std::string::npos ? what : what.substr(detail + 2), "valid JSON",
+                     "the file is damaged or truncated; fetch it again");
     }
   }
   if (!value.is_object()) return failure(where, fmt::format("JSON of type {}", value.type_name()), "a JSON object");

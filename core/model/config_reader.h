@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Private to core/model: typed reading of a JSON object with the aliases of the families. The first wrong value becomes the error;
-// reading goes on with defaults, so callers check once at the end.
+// Private to core/model: typed reading of a JSON object with the aliases of the families. The first wrong value becomes the
+// error; reading goes on with defaults, so callers check once at the end.
 #pragma once
 
 #include "core/result.h"
@@ -26,7 +26,8 @@ class ConfigReader {
   using Keys = std::initializer_list<std::string_view>;
 
   // `sink` keeps the first error of this reader and of its children; it outlives them.
-  ConfigReader(const nlohmann::json& object, std::string where, std::optional<Error>& sink) : m_object(object), m_where(std::move(where)), m_sink(sink) {}
+  ConfigReader(const nlohmann::json& object, std::string where, std::optional<Error>& sink)
+      : m_object(object), m_where(std::move(where)), m_sink(sink) {}
 
   // The value of the first of `keys` that is there and not null.
   const nlohmann::json* find(Keys keys) const;

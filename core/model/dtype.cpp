@@ -113,7 +113,8 @@ constexpr auto kSpellings = std::to_array<std::pair<std::string_view, DType>>({
 
 std::string lowered(std::string_view text) {
   std::string result(text);
-  std::transform(result.begin(), result.end(), result.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::transform(result.begin(), result.end(), result.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return result;
 }
 
@@ -125,13 +126,9 @@ const DTypeInfo& dtypeInfo(DType dtype) {
   return kRows[index].info;
 }
 
-bool isBlockQuantized(DType dtype) {
-  return dtype >= DType::Q4_0;
-}
+bool isBlockQuantized(DType dtype) { return dtype >= DType::Q4_0; }
 
-bool isFloating(DType dtype) {
-  return dtype <= DType::BF16;
-}
+bool isFloating(DType dtype) { return dtype <= DType::BF16; }
 
 Bytes storageBytes(DType dtype, int64_t elements) {
   const DTypeInfo& info = dtypeInfo(dtype);

@@ -14,14 +14,24 @@ void add(ModelConfig& config, std::string what) {
 std::string_view attentionWords(AttentionKind kind) {
   switch (kind) {
     case AttentionKind::Full:
-    case AttentionKind::SlidingWindow: return {};
-    case AttentionKind::ChunkedWindow: return "chunked attention";
-    case AttentionKind::Latent: return "latent attention (MLA)";
-    case AttentionKind::LinearAttention: return "linear attention";
-    case AttentionKind::Mamba: return "Mamba layers";
-    case AttentionKind::ShortConvolution: return "short convolutions";
-    case AttentionKind::CrossAttention: return "cross attention";
-    case AttentionKind::None: return "layers without attention";
+    case AttentionKind::SlidingWindow:
+      return {};
+    case AttentionKind::ChunkedWindow:
+      return "chunked attention";
+    case AttentionKind::Latent:
+      return "latent attention (MLA)";
+    case AttentionKind::LinearAttention:
+      return "linear attention";
+    case AttentionKind::Mamba:
+      return "Mamba layers";
+    case AttentionKind::ShortConvolution:
+      return "short convolutions";
+    case AttentionKind::CrossAttention:
+      return "cross attention";
+    case AttentionKind::Compressed:
+      return "compressed attention";
+    case AttentionKind::None:
+      return "layers without attention";
   }
   return {};
 }
@@ -33,8 +43,10 @@ bool loadable(DType dtype) {
     case DType::BF16:
     case DType::Q8_0:
     case DType::Q4_0:
-    case DType::Q4_1: return true;
-    default: return false;
+    case DType::Q4_1:
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -58,7 +70,8 @@ void noteMissingInEngine(ModelConfig& config) {
   if (decoder.attentionSinks) add(config, "attention sinks");
   if (decoder.attentionSoftcap != 0.0 || decoder.finalSoftcap != 0.0) add(config, "soft-capped logits");
   if (decoder.attentionScale != 0.0) add(config, "an attention scale of its own");
-  if (decoder.embeddingMultiplier != 1.0 || decoder.residualMultiplier != 1.0 || decoder.logitsMultiplier != 1.0) add(config, "scaled embeddings, residuals or logits");
+  if (decoder.embeddingMultiplier != 1.0 || decoder.residualMultiplier != 1.0 || decoder.logitsMultiplier != 1.0)
+    add(config, "scaled embeddings, residuals or logits");
   if (config.checkpoint.fusedQkv) add(config, "fused query, key and value weights");
   if (config.checkpoint.fusedGateUp) add(config, "fused gate and up weights");
   if (config.checkpoint.headBias) add(config, "a bias of the output head");

@@ -12,8 +12,9 @@ namespace {
 
 bool startsWithIgnoringCase(std::string_view text, std::string_view lowerPrefix) {
   if (text.size() < lowerPrefix.size()) return false;
-  return std::equal(lowerPrefix.begin(), lowerPrefix.end(), text.begin(),
-                    [](char expected, char found) { return expected == static_cast<char>(std::tolower(static_cast<unsigned char>(found))); });
+  return std::equal(lowerPrefix.begin(), lowerPrefix.end(), text.begin(), [](char expected, char found) {
+    return expected == static_cast<char>(std::tolower(static_cast<unsigned char>(found)));
+  });
 }
 
 std::string_view withoutLeadingSpace(std::string_view text) {
@@ -37,7 +38,8 @@ std::string lfsSize(std::string_view head) {
 Result<int64_t> regularFileSize(const std::filesystem::path& file) {
   std::error_code code;
   const auto status = std::filesystem::status(file, code);
-  if (status.type() == std::filesystem::file_type::not_found) return failure(file.string(), "no such file", "a file that can be read");
+  if (status.type() == std::filesystem::file_type::not_found)
+    return failure(file.string(), "no such file", "a file that can be read");
   if (code) return failure(file.string(), code.message(), "a file that can be read");
   if (!std::filesystem::is_regular_file(status)) return failure(file.string(), "something that is not a regular file", "a file");
   const auto size = std::filesystem::file_size(file, code);
@@ -73,22 +75,28 @@ std::string describeBytes(std::string_view bytes) {
   return text;
 }
 
-std::optional<Error> explainForeignFile(std::string_view head, int64_t fileSize, const std::string& where, const std::string& expected) {
+std::optional<Error> explainForeignFile(std::string_view head, int64_t fileSize, const std::string& where,
+                                        const std::string& expected) {
   if (fileSize == 0) return Error{where, "an empty file", expected, "download it again"};
   const std::string_view text = withoutLeadingSpace(head);
   if (text.starts_with("version https://git-lfs.github.com/spec")) {
     const std::string size = lfsSize(text);
-    return Error{where, fmt::format("a Git LFS pointer of {} bytes{}", fileSize, size.empty() ? "" : fmt::format(" (the real file has {})", size)), expected,
-                 "fetch the real file: `git lfs install && git lfs pull` in the clone, or download it from the hub"};
+    return Error{where,
+                 fmt::format("a Git LFS pointer of {} bytes{}", fileSize,
+                             size.empty() ? "" : fmt::format(" (the real file has {})", size)),
+                 expected, "fetch the real file: `git lfs install && git lfs pull` in the clone, or download it from the hub"};
   }
-  if (startsWithIgnoringCase(text, "<!doctype html") || startsWithIgnoringCase(text, "<html") || startsWithIgnoringCase(text, "<?xml"))
+  if (startsWithIgnoringCase(text, "<!doctype html") || startsWithIgnoringCase(text, "<html") ||
+      startsWithIgnoringCase(text, "<?xml"))
     return Error{where, fmt::format("an HTML page of {} bytes", fileSize), expected,
                  "download the raw file; a page is what a login, a licence form or a wrong link returns"};
-  if (startsWithIgnoringCase(text, "{\"error\"") || startsWithIgnoringCase(text, "access to model") || startsWithIgnoringCase(text, "entry not found") ||
-      startsWithIgnoringCase(text, "invalid username or password"))
-    return Error{where, fmt::format("a server's message: {}", std::string(text.substr(0, 80))), expected, "download it again with access to the model"};
+  if (startsWithIgnoringCase(text, "{\"error\"") || startsWithIgnoringCase(text, "access to model") ||
+      startsWithIgnoringCase(text, "entry not found") || startsWithIgnoringCase(text, "invalid username or password"))
+    return Error{where, fmt::format("a server's message: {}", std::string(text.substr(0, 80))), expected,
+                 "download it again with access to the model"};
   if (head.size() >= 8 && std::all_of(head.begin(), head.end(), [](char c) { return c == 0; }))
-    return Error{where, "only zero bytes at the begin", expected, "the download was reserved on disk and never filled; download it again"};
+    return Error{where, "only zero bytes at the begin", expected,
+                 "the download was reserved on disk and never filled; download it again"};
   return std::nullopt;
 }
 

@@ -24,7 +24,9 @@ Result<std::string> readTextFile(const std::filesystem::path& file, int64_t limi
 // The first bytes, readable: "<!DOCTYPE html" or hex where they are not text.
 std::string describeBytes(std::string_view bytes);
 
-// A download that went wrong: a Git LFS pointer, an HTML page, a JSON error message, an empty file. Empty when `head` is none of them.
-std::optional<Error> explainForeignFile(std::string_view head, int64_t fileSize, const std::string& where, const std::string& expected);
+// A download that went wrong: a Git LFS pointer, an HTML page, a JSON error message, an empty file. Empty when `head` is none of
+// them.
+std::optional<Error> explainForeignFile(std::string_view head, int64_t fileSize, const std::string& where,
+                                        const std::string& expected);
 
 }  // namespace headroom

@@ -24,11 +24,20 @@ struct GgufArchitecture {
 
 constexpr GgufArchitecture kArchitectures[] = {
     // The converter permutes the rows of q and k, so that neighbours rotate together.
-    {"llama", "llama", RopeStyle::Interleaved},   {"qwen2", "qwen2", RopeStyle::Neox},           {"qwen3", "qwen3", RopeStyle::Neox},
-    {"mistral3", "mistral", RopeStyle::Interleaved}, {"smollm3", "smollm3", RopeStyle::Interleaved}, {"gemma", "gemma", RopeStyle::Neox},
-    {"gemma2", "gemma2", RopeStyle::Neox},        {"gemma3", "gemma3_text", RopeStyle::Neox},    {"phi3", "phi3", RopeStyle::Neox},
-    {"olmo2", "olmo2", RopeStyle::Neox},          {"granite", "granite", RopeStyle::Interleaved}, {"glm4", "glm4", RopeStyle::Interleaved},
-    {"command-r", "cohere", RopeStyle::Interleaved}, {"cohere2", "cohere2", RopeStyle::Interleaved},
+    {"llama", "llama", RopeStyle::Interleaved},
+    {"qwen2", "qwen2", RopeStyle::Neox},
+    {"qwen3", "qwen3", RopeStyle::Neox},
+    {"mistral3", "mistral", RopeStyle::Interleaved},
+    {"smollm3", "smollm3", RopeStyle::Interleaved},
+    {"gemma", "gemma", RopeStyle::Neox},
+    {"gemma2", "gemma2", RopeStyle::Neox},
+    {"gemma3", "gemma3_text", RopeStyle::Neox},
+    {"phi3", "phi3", RopeStyle::Neox},
+    {"olmo2", "olmo2", RopeStyle::Neox},
+    {"granite", "granite", RopeStyle::Interleaved},
+    {"glm4", "glm4", RopeStyle::Interleaved},
+    {"command-r", "cohere", RopeStyle::Interleaved},
+    {"cohere2", "cohere2", RopeStyle::Interleaved},
 };
 
 const GgufArchitecture* findArchitecture(std::string_view name) {
@@ -40,7 +49,8 @@ const GgufArchitecture* findArchitecture(std::string_view name) {
 // One value for all layers, or an array with one a layer.
 std::vector<int64_t> perLayer(const ConfigReader& keys, const std::string& key, int64_t layers, int64_t otherwise, int64_t most) {
   const auto* value = keys.find({key});
-  if (!value || !value->is_array()) return std::vector<int64_t>(static_cast<size_t>(layers), keys.integer({key}, 0, most).value_or(otherwise));
+  if (!value || !value->is_array())
+    return std::vector<int64_t>(static_cast<size_t>(layers), keys.integer({key}, 0, most).value_or(otherwise));
   auto list = keys.integers({key}, 0, most);
   if (static_cast<int64_t>(list.size()) == layers) return list;
   keys.fail(key, list.size(), fmt::format("one value for each of the {} layers", layers));
@@ -48,21 +58,25 @@ std::vector<int64_t> perLayer(const ConfigReader& keys, const std::string& key, 
 }
 
 const GgufTensor* findTensor(const GgufHeader& header, std::string_view name) {
-  const auto found = std::find_if(header.tensors.begin(), header.tensors.end(), [&](const auto& tensor) { return tensor.name == name; });
+  const auto found =
+      std::find_if(header.tensors.begin(), header.tensors.end(), [&](const auto& tensor) { return tensor.name == name; });
   return found == header.tensors.end() ? nullptr : &*found;
 }
 
 bool hasTensor(const GgufHeader& header, std::string_view name) {
-  return findTensor(header, name) != nullptr ||
-         std::any_of(header.unknownTensors.begin(), header.unknownTensors.end(), [&](const auto& tensor) { return tensor.name == name; });
+  return findTensor(header, name) != nullptr || std::any_of(header.unknownTensors.begin(), header.unknownTensors.end(),
+                                                            [&](const auto& tensor) { return tensor.name == name; });
 }
 
 int64_t vocabularyOf(const ConfigReader& keys, const std::string& arch, const GgufHeader& header) {
   if (const auto size = keys.integer({arch + ".vocab_size"}, 1, 1 << 26)) return *size;
   if (const auto length = keys.integer({"tokenizer.ggml.tokens.length"}, 1, 1 << 26)) return *length;
-  if (const auto* tokens = keys.find({"tokenizer.ggml.tokens"}); tokens && tokens->is_array() && !tokens->empty()) return static_cast<int64_t>(tokens->size());
-  if (const auto* embedding = findTensor(header, "token_embd.weight"); embedding && embedding->shape.size() == 2) return embedding->shape[0];
-  keys.fail(Error{keys.where(), fmt::format("neither {}.vocab_size nor tokenizer.ggml.tokens", arch), "the size of the vocabulary", ""});
+  if (const auto* tokens = keys.find({"tokenizer.ggml.tokens"}); tokens && tokens->is_array() && !tokens->empty())
+    return static_cast<int64_t>(tokens->size());
+  if (const auto* embedding = findTensor(header, "token_embd.weight"); embedding && embedding->shape.size() == 2)
+    return embedding->shape[0];
+  keys.fail(Error{keys.where(), fmt::format("neither {}.vocab_size nor tokenizer.ggml.tokens", arch),
+                  "the size of the vocabulary", ""});
   return 1;
 }
 
@@ -105,9 +119,11 @@ void readTokens(const ConfigReader& keys, ModelConfig& config) {
   for (const char* key : {"tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id", "tokenizer.ggml.eom_token_id"})
     if (const auto id = keys.integer({key}, 0, UINT32_MAX); id && *id < config.vocabSize) {
       const auto token = static_cast<int32_t>(*id);
-      if (std::find(config.eosTokenIds.begin(), config.eosTokenIds.end(), token) == config.eosTokenIds.end()) config.eosTokenIds.push_back(token);
+      if (std::find(config.eosTokenIds.begin(), config.eosTokenIds.end(), token) == config.eosTokenIds.end())
+        config.eosTokenIds.push_back(token);
     }
-  if (const auto id = keys.integer({"tokenizer.ggml.bos_token_id"}, 0, UINT32_MAX); id && *id < config.vocabSize) config.bosTokenId = static_cast<int32_t>(*id);
+  if (const auto id = keys.integer({"tokenizer.ggml.bos_token_id"}, 0, UINT32_MAX); id && *id < config.vocabSize)
+    config.bosTokenId = static_cast<int32_t>(*id);
 }
 
 void readLayers(const ConfigReader& keys, const std::string& arch, int64_t count, ModelConfig& config) {
@@ -117,7 +133,8 @@ void readLayers(const ConfigReader& keys, const std::string& arch, int64_t count
   const auto widths = perLayer(keys, arch + ".feed_forward_length", count, 0, 1 << 20);
   const auto attending = std::find_if(qHeads.begin(), qHeads.end(), [](int64_t heads) { return heads > 0; });
   const int64_t heads = attending == qHeads.end() ? 1 : *attending;
-  config.headDim = keys.integer({arch + ".attention.key_length"}, 1, 8192).value_or(std::max<int64_t>(config.hiddenSize / heads, 1));
+  config.headDim =
+      keys.integer({arch + ".attention.key_length"}, 1, 8192).value_or(std::max<int64_t>(config.hiddenSize / heads, 1));
   const int64_t valueDim = keys.integer({arch + ".attention.value_length"}, 1, 8192).value_or(config.headDim);
   const int64_t experts = keys.integer({arch + ".expert_count"}, 0, 4096).value_or(0);
   for (int64_t i = 0; i < count; ++i) {
@@ -136,9 +153,11 @@ void readLayers(const ConfigReader& keys, const std::string& arch, int64_t count
       layer.moe.expertsPerToken = keys.integer({arch + ".expert_used_count"}, 0, 4096).value_or(0);
       layer.moe.expertIntermediate = keys.integer({arch + ".expert_feed_forward_length"}, 1, 1 << 20).value_or(widths[at]);
       layer.moe.sharedExperts = keys.integer({arch + ".expert_shared_count"}, 0, 4096).value_or(0);
-      layer.moe.sharedIntermediate = keys.integer({arch + ".expert_shared_feed_forward_length"}, 0, 1 << 20).value_or(layer.moe.sharedExperts * layer.moe.expertIntermediate);
+      layer.moe.sharedIntermediate = keys.integer({arch + ".expert_shared_feed_forward_length"}, 0, 1 << 20)
+                                         .value_or(layer.moe.sharedExperts * layer.moe.expertIntermediate);
     }
-    if (layer.attention == AttentionKind::Full && config.qHeads == 0) config.qHeads = layer.qHeads, config.kvHeads = layer.kvHeads;
+    if (layer.attention == AttentionKind::Full && config.qHeads == 0)
+      config.qHeads = layer.qHeads, config.kvHeads = layer.kvHeads;
     if (layer.intermediateSize > config.intermediateSize) config.intermediateSize = layer.intermediateSize;
     config.layers.push_back(layer);
   }
@@ -160,7 +179,8 @@ void readWindows(const ConfigReader& keys, const std::string& arch, ModelConfig&
   }
 }
 
-void readTraits(const ConfigReader& keys, const std::string& arch, const ModelFamily* family, const GgufHeader& header, ModelConfig& config) {
+void readTraits(const ConfigReader& keys, const std::string& arch, const ModelFamily* family, const GgufHeader& header,
+                ModelConfig& config) {
   DecoderTraits& decoder = config.decoder;
   if (family) {
     decoder.norm = family->norm;
@@ -172,13 +192,16 @@ void readTraits(const ConfigReader& keys, const std::string& arch, const ModelFa
     decoder.parallelBlock = family->norms == NormPlaces::Single;
     // The converter has added Gemma's one to the norm weights.
   }
-  decoder.normEpsilon = keys.number({arch + ".attention.layer_norm_rms_epsilon", arch + ".attention.layer_norm_epsilon"}, 0, 1).value_or(family ? family->normEpsilon : 1e-5);
+  decoder.normEpsilon = keys.number({arch + ".attention.layer_norm_rms_epsilon", arch + ".attention.layer_norm_epsilon"}, 0, 1)
+                            .value_or(family ? family->normEpsilon : 1e-5);
   decoder.qkNorm = hasTensor(header, "blk.0.attn_q_norm.weight") && !decoder.qkNormFullWidth;
   decoder.attentionSinks = hasTensor(header, "blk.0.attn_sinks.weight");
   decoder.attentionSoftcap = keys.number({arch + ".attn_logit_softcapping"}, 0, 1e9).value_or(0.0);
   decoder.finalSoftcap = keys.number({arch + ".final_logit_softcapping"}, 0, 1e9).value_or(0.0);
   decoder.attentionScale = keys.number({arch + ".attention.scale"}, 0, 1e9).value_or(0.0);
-  decoder.embeddingMultiplier = keys.number({arch + ".embedding_scale"}, 1e-9, 1e9).value_or(arch.starts_with("gemma") ? std::sqrt(static_cast<double>(config.hiddenSize)) : 1.0);
+  decoder.embeddingMultiplier =
+      keys.number({arch + ".embedding_scale"}, 1e-9, 1e9)
+          .value_or(arch.starts_with("gemma") ? std::sqrt(static_cast<double>(config.hiddenSize)) : 1.0);
   decoder.residualMultiplier = keys.number({arch + ".residual_scale"}, 1e-9, 1e9).value_or(1.0);
   const double logitScale = keys.number({arch + ".logit_scale"}, 1e-9, 1e9).value_or(1.0);
   decoder.logitsMultiplier = arch == "granite" ? 1.0 / logitScale : logitScale;
@@ -197,9 +220,11 @@ Result<ModelConfig> configOfGguf(const GgufHeader& header, const std::string& wh
   const ConfigReader keys(header.metadata, where, error);
   const std::string arch = keys.text({"general.architecture"}).value_or("");
   if (arch.empty() && !error)
-    return failure(where, "no general.architecture in the metadata", "the architecture's name", "is this a model, or a part of one?");
+    return failure(where, "no general.architecture in the metadata", "the architecture's name",
+                   "is this a model, or a part of one?");
   const std::string type = keys.text({"general.type"}).value_or("model");
-  if (arch == "clip" || type == "mmproj") return failure(where, "the image or audio part of a model", "a language model", "open the GGUF file beside it");
+  if (arch == "clip" || type == "mmproj")
+    return failure(where, "the image or audio part of a model", "a language model", "open the GGUF file beside it");
   if (type == "adapter") return failure(where, "an adapter (LoRA)", "a language model", "open the model that it was trained for");
   if (type == "imatrix" || arch == "imatrix") return failure(where, "an importance matrix", "a language model");
 
@@ -215,7 +240,8 @@ Result<ModelConfig> configOfGguf(const GgufHeader& header, const std::string& wh
   }
   const auto required = [&](const std::string& key, int64_t most) {
     const auto value = keys.integer({key}, 1, most);
-    if (!value && !keys.find({key})) keys.fail(Error{where, "no metadata key " + key, fmt::format("an integer from 1 to {}", most), ""});
+    if (!value && !keys.find({key}))
+      keys.fail(Error{where, "no metadata key " + key, fmt::format("an integer from 1 to {}", most), ""});
     return value.value_or(1);
   };
   config.hiddenSize = required(arch + ".embedding_length", 1 << 17);

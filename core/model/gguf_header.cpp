@@ -59,7 +59,8 @@ std::string printable(std::string_view text) {
 // A position in the file's begin. Reading past what was read sets needsMore, past the file's end an error.
 class Reader {
  public:
-  Reader(std::string_view head, int64_t fileSize, std::string where) : m_head(head), m_fileSize(fileSize), m_where(std::move(where)) {}
+  Reader(std::string_view head, int64_t fileSize, std::string where)
+      : m_head(head), m_fileSize(fileSize), m_where(std::move(where)) {}
 
   bool failed() const { return m_error || m_needsMore; }
   bool needsMore() const { return m_needsMore; }
@@ -74,8 +75,8 @@ class Reader {
   std::string_view bytes(uint64_t count, const char* what) {
     if (failed()) return {};
     if (count > static_cast<uint64_t>(remaining())) {
-      fail(fmt::format("{} of {} bytes at byte {}, past the end of the file ({} bytes)", what, count, m_position, m_fileSize), "a complete GGUF file",
-           "the download is truncated; fetch it again");
+      fail(fmt::format("{} of {} bytes at byte {}, past the end of the file ({} bytes)", what, count, m_position, m_fileSize),
+           "a complete GGUF file", "the download is truncated; fetch it again");
       return {};
     }
     if (count > m_head.size() - static_cast<size_t>(m_position)) {
@@ -97,7 +98,8 @@ class Reader {
 
   std::string_view text(uint64_t limit, const char* what) {
     const auto length = number<uint64_t>(what);
-    if (!failed() && length > limit) fail(fmt::format("{} of {} bytes at byte {}", what, length, m_position), fmt::format("at most {} bytes", limit));
+    if (!failed() && length > limit)
+      fail(fmt::format("{} of {} bytes at byte {}", what, length, m_position), fmt::format("at most {} bytes", limit));
     return bytes(length, what);
   }
 
@@ -112,19 +114,32 @@ class Reader {
 
 nlohmann::json readScalar(Reader& reader, ValueType type) {
   switch (type) {
-    case ValueType::U8: return reader.number<uint8_t>("a value");
-    case ValueType::I8: return reader.number<int8_t>("a value");
-    case ValueType::U16: return reader.number<uint16_t>("a value");
-    case ValueType::I16: return reader.number<int16_t>("a value");
-    case ValueType::U32: return reader.number<uint32_t>("a value");
-    case ValueType::I32: return reader.number<int32_t>("a value");
-    case ValueType::F32: return reader.number<float>("a value");
-    case ValueType::Bool: return reader.number<uint8_t>("a value") != 0;
-    case ValueType::String: return std::string(reader.text(kMaxStringBytes, "a string"));
-    case ValueType::U64: return reader.number<uint64_t>("a value");
-    case ValueType::I64: return reader.number<int64_t>("a value");
-    case ValueType::F64: return reader.number<double>("a value");
-    case ValueType::Array: break;
+    case ValueType::U8:
+      return reader.number<uint8_t>("a value");
+    case ValueType::I8:
+      return reader.number<int8_t>("a value");
+    case ValueType::U16:
+      return reader.number<uint16_t>("a value");
+    case ValueType::I16:
+      return reader.number<int16_t>("a value");
+    case ValueType::U32:
+      return reader.number<uint32_t>("a value");
+    case ValueType::I32:
+      return reader.number<int32_t>("a value");
+    case ValueType::F32:
+      return reader.number<float>("a value");
+    case ValueType::Bool:
+      return reader.number<uint8_t>("a value") != 0;
+    case ValueType::String:
+      return std::string(reader.text(kMaxStringBytes, "a string"));
+    case ValueType::U64:
+      return reader.number<uint64_t>("a value");
+    case ValueType::I64:
+      return reader.number<int64_t>("a value");
+    case ValueType::F64:
+      return reader.number<double>("a value");
+    case ValueType::Array:
+      break;
   }
   return nullptr;
 }
@@ -132,7 +147,8 @@ nlohmann::json readScalar(Reader& reader, ValueType type) {
 ValueType readType(Reader& reader, std::string_view key) {
   const auto type = reader.number<uint32_t>("a value type");
   if (!reader.failed() && type > static_cast<uint32_t>(ValueType::F64))
-    reader.fail(fmt::format("metadata key {} of value type {}", printable(key), type), "a value type from 0 to 12", "the file is damaged or newer than this reader");
+    reader.fail(fmt::format("metadata key {} of value type {}", printable(key), type), "a value type from 0 to 12",
+                "the file is damaged or newer than this reader");
   return static_cast<ValueType>(type);
 }
 
@@ -156,12 +172,15 @@ void readValue(Reader& reader, const std::string& key, bool keepArrays, nlohmann
   const ValueType element = readType(reader, key);
   const auto count = reader.number<uint64_t>("an array length");
   if (reader.failed()) return;
-  if (element == ValueType::Array) return reader.fail(fmt::format("metadata key {} with arrays inside an array", printable(key)), "an array of numbers or strings");
+  if (element == ValueType::Array)
+    return reader.fail(fmt::format("metadata key {} with arrays inside an array", printable(key)),
+                       "an array of numbers or strings");
   if (count > static_cast<uint64_t>(reader.remaining() / leastBytes(element)))
-    return reader.fail(fmt::format("metadata key {} with {} array elements, more than the file holds", printable(key), count), "a complete GGUF file",
-                       "the file is damaged or truncated; fetch it again");
+    return reader.fail(fmt::format("metadata key {} with {} array elements, more than the file holds", printable(key), count),
+                       "a complete GGUF file", "the file is damaged or truncated; fetch it again");
   if (count > kMaxArrayElements)
-    return reader.fail(fmt::format("metadata key {} with {} array elements", printable(key), count), fmt::format("at most {}", kMaxArrayElements));
+    return reader.fail(fmt::format("metadata key {} with {} array elements", printable(key), count),
+                       fmt::format("at most {}", kMaxArrayElements));
   if (!keepArrays) {
     skipElements(reader, element, count);
     if (!reader.failed()) metadata[key + ".length"] = count;
@@ -173,8 +192,8 @@ void readValue(Reader& reader, const std::string& key, bool keepArrays, nlohmann
 }
 
 bool isTokenList(std::string_view key) {
-  constexpr std::string_view kLists[] = {"tokenizer.ggml.tokens", "tokenizer.ggml.scores", "tokenizer.ggml.token_type", "tokenizer.ggml.merges",
-                                         "tokenizer.ggml.precompiled_charsmap"};
+  constexpr std::string_view kLists[] = {"tokenizer.ggml.tokens", "tokenizer.ggml.scores", "tokenizer.ggml.token_type",
+                                         "tokenizer.ggml.merges", "tokenizer.ggml.precompiled_charsmap"};
   return std::find(std::begin(kLists), std::end(kLists), key) != std::end(kLists);
 }
 
@@ -190,7 +209,8 @@ TensorInfo readTensorInfo(Reader& reader) {
   info.name = reader.text(kMaxNameBytes, "a tensor name");
   const auto dimensions = reader.number<uint32_t>("a tensor's number of dimensions");
   if (!reader.failed() && dimensions > kMaxDimensions)
-    reader.fail(fmt::format("tensor {} with {} dimensions", printable(info.name), dimensions), fmt::format("at most {}", kMaxDimensions));
+    reader.fail(fmt::format("tensor {} with {} dimensions", printable(info.name), dimensions),
+                fmt::format("at most {}", kMaxDimensions));
   int64_t elements = 1;
   for (uint32_t i = 0; i < dimensions && !reader.failed(); ++i) {
     const auto extent = reader.number<uint64_t>("a tensor's extent");
@@ -205,7 +225,8 @@ TensorInfo readTensorInfo(Reader& reader) {
 }
 
 // Places the tensors in the file; those of an unknown type get what lies up to the next one.
-Status placeTensors(const std::vector<TensorInfo>& infos, int64_t dataBegin, int64_t fileSize, int64_t alignment, const std::string& where, GgufHeader& header) {
+Status placeTensors(const std::vector<TensorInfo>& infos, int64_t dataBegin, int64_t fileSize, int64_t alignment,
+                    const std::string& where, GgufHeader& header) {
   std::vector<uint64_t> begins;
   for (const auto& info : infos) begins.push_back(info.offset);
   std::sort(begins.begin(), begins.end());
@@ -215,7 +236,8 @@ Status placeTensors(const std::vector<TensorInfo>& infos, int64_t dataBegin, int
     const std::string at = fmt::format("{}: tensor {}", where, printable(info.name));
     if (!names.insert(info.name).second) return failure(at, "the name twice", "each name once");
     if (info.offset > dataBytes)
-      return failure(at, fmt::format("an offset of {} in {} bytes of data", info.offset, dataBytes), "a complete GGUF file", "the download is truncated; fetch it again");
+      return failure(at, fmt::format("an offset of {} in {} bytes of data", info.offset, dataBytes), "a complete GGUF file",
+                     "the download is truncated; fetch it again");
     if (info.offset % static_cast<uint64_t>(alignment) != 0)
       return failure(at, fmt::format("an offset of {}", info.offset), fmt::format("a multiple of the alignment {}", alignment));
     const int64_t offset = dataBegin + static_cast<int64_t>(info.offset);
@@ -223,19 +245,24 @@ Status placeTensors(const std::vector<TensorInfo>& infos, int64_t dataBegin, int
     if (!dtype) {
       const auto next = std::upper_bound(begins.begin(), begins.end(), info.offset);
       const uint64_t end = next == begins.end() ? dataBytes : std::min(*next, dataBytes);
-      header.unknownTensors.push_back({info.name, info.type, info.shape, 0, offset, Bytes(static_cast<int64_t>(end - info.offset))});
-      header.warnings.push_back(fmt::format("tensor {} uses tensor type {}, newer than this reader", printable(info.name), info.type));
+      header.unknownTensors.push_back(
+          {info.name, info.type, info.shape, 0, offset, Bytes(static_cast<int64_t>(end - info.offset))});
+      header.warnings.push_back(
+          fmt::format("tensor {} uses tensor type {}, newer than this reader", printable(info.name), info.type));
       continue;
     }
     const DTypeInfo& format = dtypeInfo(*dtype);
     const int64_t row = info.shape.empty() ? 1 : info.shape.back();
     if (row % format.blockElements != 0)
-      return failure(at, fmt::format("rows of {} elements of {}", row, format.name), fmt::format("a multiple of {}", format.blockElements));
+      return failure(at, fmt::format("rows of {} elements of {}", row, format.name),
+                     fmt::format("a multiple of {}", format.blockElements));
     int64_t elements = 1, bytes = 0;
     for (int64_t extent : info.shape) elements *= extent;
     if (__builtin_mul_overflow(elements / format.blockElements, format.blockBytes, &bytes) || bytes > fileSize ||
         static_cast<uint64_t>(bytes) > dataBytes - info.offset)
-      return failure(at, fmt::format("{} of shape [{}] at byte {}, past the end of the file ({} bytes)", format.name, fmt::join(info.shape, ", "), offset, fileSize),
+      return failure(at,
+                     fmt::format("{} of shape [{}] at byte {}, past the end of the file ({} bytes)", format.name,
+                                 fmt::join(info.shape, ", "), offset, fileSize),
                      "a complete GGUF file", "the download is truncated, or the file was split into raw parts; fetch it again");
     header.tensors.push_back({info.name, *dtype, info.shape, 0, offset, Bytes(bytes)});
   }
@@ -274,7 +301,8 @@ bool isRawPiece(const std::string& name) {
   if (at == std::string::npos || at + 5 == name.size()) return false;
   const std::string_view rest = std::string_view(name).substr(at + 5);
   return rest.find("part") != std::string_view::npos || rest.find("split") != std::string_view::npos ||
-         (rest.size() >= 3 && rest[0] == '.' && std::all_of(rest.begin() + 1, rest.end(), [](char c) { return c >= '0' && c <= '9'; }));
+         (rest.size() >= 3 && rest[0] == '.' &&
+          std::all_of(rest.begin() + 1, rest.end(), [](char c) { return c >= '0' && c <= '9'; }));
 }
 
 Result<GgufHeader> readOneFile(const std::filesystem::path& file, bool withTokens) {
@@ -282,15 +310,18 @@ Result<GgufHeader> readOneFile(const std::filesystem::path& file, bool withToken
   const auto size = regularFileSize(file);
   if (!size) return tl::unexpected(size.error());
   if (isRawPiece(file.filename().string()))
-    return failure(where, "one raw piece of a file that was cut into pieces", expected, "put the pieces together first: cat model.gguf.part* > model.gguf");
+    return failure(where, "one raw piece of a file that was cut into pieces", expected,
+                   "put the pieces together first: cat model.gguf.part* > model.gguf");
   for (int64_t count = kFirstRead;; count *= 4) {
     const auto head = readFileHead(file, std::min(count, *size));
     if (!head) return tl::unexpected(head.error());
     auto parsed = parseGgufHeader(*head, *size, withTokens, where);
     if (!parsed) return tl::unexpected(parsed.error());
     if (!parsed->needsMore) return std::move(parsed->header);
-    if (static_cast<int64_t>(head->size()) < std::min(count, *size)) return failure(where, "a file that shrank while it was read", expected);
-    if (count >= kMaxHeaderBytes) return failure(where, fmt::format("a header of more than {} MiB", kMaxHeaderBytes >> 20), expected);
+    if (static_cast<int64_t>(head->size()) < std::min(count, *size))
+      return failure(where, "a file that shrank while it was read", expected);
+    if (count >= kMaxHeaderBytes)
+      return failure(where, fmt::format("a header of more than {} MiB", kMaxHeaderBytes >> 20), expected);
   }
 }
 
@@ -300,20 +331,26 @@ Result<GgufParse> parseGgufHeader(std::string_view head, int64_t fileSize, bool 
   static_assert(std::endian::native == std::endian::little, "GGUF numbers are read as they lie");
   if (auto foreign = explainForeignFile(head.substr(0, 256), fileSize, where, "a GGUF file")) return tl::unexpected(*foreign);
   if (!head.starts_with("GGUF"))
-    return failure(where, fmt::format("{} at the begin of {} bytes", describeBytes(head), fileSize), "a GGUF file, which begins \"GGUF\"", "fetch it again, or open the file it belongs to");
+    return failure(where, fmt::format("{} at the begin of {} bytes", describeBytes(head), fileSize),
+                   "a GGUF file, which begins \"GGUF\"", "fetch it again, or open the file it belongs to");
 
   Reader reader(head, fileSize, where);
   reader.bytes(4, "the magic");
   const auto version = reader.number<uint32_t>("the version");
   if (!reader.failed()) {
-    if ((version & 0xFFFF) == 0 && version != 0) return failure(where, "a big-endian GGUF file", "a little-endian one", "use the file made for this kind of machine");
-    if (version < 2 || version > 3) return failure(where, fmt::format("GGUF version {}", version), "version 2 or 3", version == 1 ? "convert the model again" : "");
+    if ((version & 0xFFFF) == 0 && version != 0)
+      return failure(where, "a big-endian GGUF file", "a little-endian one", "use the file made for this kind of machine");
+    if (version < 2 || version > 3)
+      return failure(where, fmt::format("GGUF version {}", version), "version 2 or 3",
+                     version == 1 ? "convert the model again" : "");
   }
   const auto tensorCount = reader.number<uint64_t>("the number of tensors");
   const auto keyCount = reader.number<uint64_t>("the number of metadata keys");
   // The least that one takes: a tensor info 8+4+4+8 bytes, a key 8+4+1.
-  if (!reader.failed() && (tensorCount > static_cast<uint64_t>(reader.remaining()) / 24 || keyCount > static_cast<uint64_t>(reader.remaining()) / 13))
-    reader.fail(fmt::format("{} tensors and {} metadata keys in {} bytes", tensorCount, keyCount, fileSize), "a complete GGUF file", "the file is damaged or truncated; fetch it again");
+  if (!reader.failed() &&
+      (tensorCount > static_cast<uint64_t>(reader.remaining()) / 24 || keyCount > static_cast<uint64_t>(reader.remaining()) / 13))
+    reader.fail(fmt::format("{} tensors and {} metadata keys in {} bytes", tensorCount, keyCount, fileSize),
+                "a complete GGUF file", "the file is damaged or truncated; fetch it again");
 
   GgufParse result;
   nlohmann::json& metadata = result.header.metadata = nlohmann::json::object();
@@ -336,9 +373,11 @@ Result<GgufParse> parseGgufHeader(std::string_view head, int64_t fileSize, bool 
     const bool natural = given->is_number_unsigned() && given->get<uint64_t>() <= (1u << 20);
     alignment = natural ? given->get<int64_t>() : 0;
     if (!std::has_single_bit(static_cast<uint64_t>(alignment)))
-      return failure(where + ": general.alignment", given->dump(-1, ' ', true, nlohmann::json::error_handler_t::replace), "a power of two up to 1048576");
+      return failure(where + ": general.alignment", given->dump(-1, ' ', true, nlohmann::json::error_handler_t::replace),
+                     "a power of two up to 1048576");
   }
-  if (auto placed = placeTensors(infos, roundUp(reader.position(), alignment), fileSize, alignment, where, result.header); !placed)
+  if (auto placed = placeTensors(infos, roundUp(reader.position(), alignment), fileSize, alignment, where, result.header);
+      !placed)
     return tl::unexpected(placed.error());
   return result;
 }
@@ -348,7 +387,8 @@ Result<GgufHeader> readGgufHeader(const std::filesystem::path& file, bool withTo
   const std::filesystem::path folder = file.parent_path();
   const std::filesystem::path first = part ? folder / nameOfPart(*part, 1, part->count) : file;
   if (part && part->number != 1 && std::filesystem::exists(file) && !std::filesystem::exists(first))
-    return failure(file.string(), fmt::format("part {} of {} without the first part", part->number, part->count), first.filename().string() + " beside it", "download the missing parts");
+    return failure(file.string(), fmt::format("part {} of {} without the first part", part->number, part->count),
+                   first.filename().string() + " beside it", "download the missing parts");
 
   auto header = readOneFile(first, withTokens);
   if (!header) return header;
@@ -356,11 +396,12 @@ Result<GgufHeader> readGgufHeader(const std::filesystem::path& file, bool withTo
   const auto countKey = header->metadata.find("split.count");
   if (countKey == header->metadata.end() || !countKey->is_number_integer() || *countKey <= 1) return header;
   const auto count = countKey->get<int64_t>();
-  if (count > kMaxParts) return failure(first.string() + ": split.count", fmt::format("{}", count), fmt::format("at most {} parts", kMaxParts));
+  if (count > kMaxParts)
+    return failure(first.string() + ": split.count", fmt::format("{}", count), fmt::format("at most {} parts", kMaxParts));
   const auto name = partName(first.filename().string());
   if (!name || name->count != count)
-    return failure(first.string(), fmt::format("a split file of {} parts under this name", count), fmt::format("a name that ends in -00001-of-{:05}.gguf", count),
-                   "give the parts their original names");
+    return failure(first.string(), fmt::format("a split file of {} parts under this name", count),
+                   fmt::format("a name that ends in -00001-of-{:05}.gguf", count), "give the parts their original names");
 
   std::vector<std::string> missing;
   for (int64_t number = 2; number <= count; ++number)
@@ -369,7 +410,8 @@ Result<GgufHeader> readGgufHeader(const std::filesystem::path& file, bool withTo
     const size_t shown = std::min<size_t>(missing.size(), 4);
     std::string names = fmt::format("{}", fmt::join(missing.begin(), missing.begin() + static_cast<std::ptrdiff_t>(shown), ", "));
     if (shown < missing.size()) names += fmt::format(", … {}", missing.back());
-    return failure(first.string(), fmt::format("{} of {} parts missing ({})", missing.size(), count, names), "all parts in one folder", "download the missing parts");
+    return failure(first.string(), fmt::format("{} of {} parts missing ({})", missing.size(), count, names),
+                   "all parts in one folder", "download the missing parts");
   }
   for (int64_t number = 2; number <= count; ++number) {
     auto next = readOneFile(folder / nameOfPart(*name, number, count), false);
@@ -385,7 +427,8 @@ Result<GgufHeader> readGgufHeader(const std::filesystem::path& file, bool withTo
   const auto total = header->metadata.find("split.tensors.count");
   const auto found = static_cast<int64_t>(header->tensors.size() + header->unknownTensors.size());
   if (total != header->metadata.end() && total->is_number_integer() && total->get<int64_t>() != found)
-    return failure(first.string(), fmt::format("{} tensors in all parts", found), fmt::format("{} (split.tensors.count)", total->get<int64_t>()), "the parts do not belong together");
+    return failure(first.string(), fmt::format("{} tensors in all parts", found),
+                   fmt::format("{} (split.tensors.count)", total->get<int64_t>()), "the parts do not belong together");
   return header;
 }
 

@@ -32,15 +32,15 @@ struct GgufUnknownTensor {
 };
 
 struct GgufHeader {
-  nlohmann::json metadata;                     // every key; arrays of strings and numbers as JSON arrays
+  nlohmann::json metadata;  // every key; arrays of strings and numbers as JSON arrays
   std::vector<GgufTensor> tensors;
   std::vector<GgufUnknownTensor> unknownTensors;  // each also named in warnings
-  std::vector<std::filesystem::path> files;    // all parts of a split file, in order
+  std::vector<std::filesystem::path> files;       // all parts of a split file, in order
   std::vector<std::string> warnings;
 };
 
-// Reads one GGUF file and, when it is the first of several (split.count), the others beside it. `withTokens` false leaves out the long
-// token arrays (tokenizer.ggml.tokens/scores/token_type/merges), keeping "<key>.length" in their place.
+// Reads one GGUF file and, when it is the first of several (split.count), the others beside it. `withTokens` false leaves out the
+// long token arrays (tokenizer.ggml.tokens/scores/token_type/merges), keeping "<key>.length" in their place.
 Result<GgufHeader> readGgufHeader(const std::filesystem::path& file, bool withTokens);
 
 }  // namespace headroom

@@ -9,7 +9,7 @@
 namespace headroom {
 
 struct GgufParse {
-  GgufHeader header;     // files empty; tensor offsets from the file's begin
+  GgufHeader header;       // files empty; tensor offsets from the file's begin
   bool needsMore = false;  // `head` ended before the header did, but the file goes on: call again with more bytes
 };
 

@@ -84,8 +84,10 @@ InventoryBuilder::InventoryBuilder(const ModelConfig& config)
   m_prefix = (severalParts ? "language_model." : "") + std::string(m_names.model);
   if (!config.quantization) return;
   for (const auto& name : config.quantization->ignored)
-    if (name.starts_with("re:") || name.find('*') != std::string::npos || name.find('.') == std::string::npos) m_ignoredPatterns.push_back(name);
-    else m_ignoredModules.insert(name);
+    if (name.starts_with("re:") || name.find('*') != std::string::npos || name.find('.') == std::string::npos)
+      m_ignoredPatterns.push_back(name);
+    else
+      m_ignoredModules.insert(name);
 }
 
 TensorEntry& InventoryBuilder::tensor(TensorRole role, std::string name, std::vector<int64_t> shape, int layer) {
@@ -115,7 +117,8 @@ bool InventoryBuilder::isQuantized(const std::string& module) const {
   if (!m_config.quantization || m_config.quantization->method == "gguf") return false;
   for (size_t end = module.size(); end != std::string::npos && end > 0; end = module.rfind('.', end - 1))
     if (m_ignoredModules.contains(module.substr(0, end))) return false;
-  return std::none_of(m_ignoredPatterns.begin(), m_ignoredPatterns.end(), [&](const auto& pattern) { return matchesModulePattern(pattern, module); });
+  return std::none_of(m_ignoredPatterns.begin(), m_ignoredPatterns.end(),
+                      [&](const auto& pattern) { return matchesModulePattern(pattern, module); });
 }
 
 }  // namespace headroom

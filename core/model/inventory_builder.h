@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Private to core/model: collects the tensors of a formula inventory. A linear weight becomes what the quantization format stores for it.
+// Private to core/model: collects the tensors of a formula inventory. A linear weight becomes what the quantization format stores
+// for it.
 #pragma once
 
 #include "core/model/config_reader.h"
@@ -38,7 +39,9 @@ class InventoryBuilder {
 
   // A tensor that no quantization touches.
   TensorEntry& tensor(TensorRole role, std::string name, std::vector<int64_t> shape, int layer = -1);
-  TensorEntry& tensor(std::string name, std::vector<int64_t> shape, int layer = -1) { return tensor(TensorRole::Other, std::move(name), std::move(shape), layer); }
+  TensorEntry& tensor(std::string name, std::vector<int64_t> shape, int layer = -1) {
+    return tensor(TensorRole::Other, std::move(name), std::move(shape), layer);
+  }
   void layerNorm(const std::string& name, int64_t width, bool bias);  // outside the layers
   void linear(Linear linear);
   // Outside the language model's layers, never quantized: towers and projectors.
@@ -75,8 +78,8 @@ class InventoryBuilder {
   TensorInventory m_inventory;
 };
 
-// Whether a module name matches an entry of an ignore list: the name itself, one of its parents, its last parts, a glob with *, or "re:"
-// and a regular expression of literals, ".", "*", "+", "?", classes and groups. Unsupported expressions match nothing.
+// Whether a module name matches an entry of an ignore list: the name itself, one of its parents, its last parts, a glob with *,
+// or "re:" and a regular expression of literals, ".", "*", "+", "?", classes and groups. Unsupported expressions match nothing.
 bool matchesModulePattern(std::string_view pattern, std::string_view module);
 
 }  // namespace headroom

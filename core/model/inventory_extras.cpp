@@ -13,7 +13,9 @@ constexpr int64_t kMostWidth = 1 << 15;
 class Tower {
  public:
   explicit Tower(InventoryBuilder& builder) : m_keys(builder.keys().object("vision_config")) {}
-  int64_t operator()(ConfigReader::Keys names, int64_t otherwise) const { return m_keys.integer(names, 1, kMostWidth).value_or(otherwise); }
+  int64_t operator()(ConfigReader::Keys names, int64_t otherwise) const {
+    return m_keys.integer(names, 1, kMostWidth).value_or(otherwise);
+  }
   const ConfigReader& keys() const { return m_keys; }
   bool present() const { return !m_keys.json().empty(); }
 
@@ -21,9 +23,7 @@ class Tower {
   ConfigReader m_keys;
 };
 
-std::string numbered(std::string_view prefix, int64_t index) {
-  return fmt::format("{}{}.", prefix, index);
-}
+std::string numbered(std::string_view prefix, int64_t index) { return fmt::format("{}{}.", prefix, index); }
 
 }  // namespace
 
@@ -48,6 +48,25 @@ void addDeepseekMtp(InventoryBuilder& builder) {
   }
 }
 
+void addDeepseekV4Parts(InventoryBuilder& builder) {
+  const ModelConfig& config = builder.config();
+  const int64_t hidden = config.hiddenSize, streams = builder.keys().integer({"hc_mult"}, 1, 64).value_or(4);
+  const auto join = [&](const std::string& at) {
+    builder.tensor(at + "hc_fn", {streams, streams * hidden});
+    builder.tensor(at + "hc_base", {streams});
+    builder.tensor(at + "hc_scale", {1});
+  };
+  join(builder.prefix() + "hc_head.");
+  const InventoryBuilder::Unloaded scope(builder);
+  for (int64_t i = 0; i < config.checkpoint.mtpLayers; ++i) {
+    const std::string at = numbered("mtp.", i);
+    writeLayer(builder, config.layers.back(), static_cast<int>(config.layerCount() + i), at);
+    for (const char* projection : {"e_proj.weight", "h_proj.weight"}) builder.tensor(at + projection, {hidden, hidden});
+    for (const char* norm : {"enorm.weight", "hnorm.weight", "norm.weight"}) builder.tensor(at + norm, {hidden});
+    join(at);
+  }
+}
+
 void addQwenMtp(InventoryBuilder& builder) {
   const ModelConfig& config = builder.config();
   const int64_t hidden = config.hiddenSize;
@@ -59,7 +78,8 @@ void addQwenMtp(InventoryBuilder& builder) {
     writeLayer(builder, attending, static_cast<int>(config.layerCount() + i), numbered("mtp.layers.", i));
   if (config.checkpoint.mtpLayers == 0) return;
   builder.tensor("mtp.fc.weight", {hidden, 2 * hidden});
-  for (const char* norm : {"mtp.pre_fc_norm_embedding.weight", "mtp.pre_fc_norm_hidden.weight", "mtp.norm.weight"}) builder.tensor(norm, {hidden});
+  for (const char* norm : {"mtp.pre_fc_norm_embedding.weight", "mtp.pre_fc_norm_hidden.weight", "mtp.norm.weight"})
+    builder.tensor(norm, {hidden});
 }
 
 void addNemotronMtp(InventoryBuilder& builder) {
@@ -71,8 +91,12 @@ void addNemotronMtp(InventoryBuilder& builder) {
   for (size_t i = 0; i < pattern->size(); ++i) {
     const LayerSpec* like = nullptr;
     for (const auto& layer : config.layers)
-      if (((*pattern)[i] == '*' && layer.attention == AttentionKind::Full) || ((*pattern)[i] == 'E' && layer.ffn == FfnKind::MixtureOfExperts)) like = &layer;
-    if (like) writeLayer(builder, *like, static_cast<int>(config.layerCount() + static_cast<int64_t>(i)), numbered("mtp.layers.", static_cast<int64_t>(i)));
+      if (((*pattern)[i] == '*' && layer.attention == AttentionKind::Full) ||
+          ((*pattern)[i] == 'E' && layer.ffn == FfnKind::MixtureOfExperts))
+        like = &layer;
+    if (like)
+      writeLayer(builder, *like, static_cast<int>(config.layerCount() + static_cast<int64_t>(i)),
+                 numbered("mtp.layers.", static_cast<int64_t>(i)));
   }
   builder.tensor("mtp.eh_proj.weight", {hidden, 2 * hidden});
   for (const char* norm : {"mtp.enorm.weight", "mtp.hnorm.weight", "mtp.final_layernorm.weight"}) builder.tensor(norm, {hidden});
@@ -81,7 +105,8 @@ void addNemotronMtp(InventoryBuilder& builder) {
 void addSiglipTower(InventoryBuilder& builder) {
   const Tower tower(builder);
   if (!tower.present()) return;
-  const int64_t width = tower({"hidden_size"}, 1152), inner = tower({"intermediate_size"}, 4304), layers = tower({"num_hidden_layers"}, 27);
+  const int64_t width = tower({"hidden_size"}, 1152), inner = tower({"intermediate_size"}, 4304),
+                layers = tower({"num_hidden_layers"}, 27);
   const int64_t patch = tower({"patch_size"}, 14), image = tower({"image_size"}, 896), side = image / patch;
   const std::string at = "vision_tower.vision_model.";
   builder.tensor(at + "embeddings.patch_embedding.weight", {width, 3, patch, patch});
@@ -89,7 +114,8 @@ void addSiglipTower(InventoryBuilder& builder) {
   builder.tensor(at + "embeddings.position_embedding.weight", {side * side, width});
   for (int64_t i = 0; i < layers; ++i) {
     const std::string layer = numbered(at + "encoder.layers.", i);
-    for (const char* name : {"q_proj", "k_proj", "v_proj", "out_proj"}) builder.plainLinear(layer + "self_attn." + name, width, width, true);
+    for (const char* name : {"q_proj", "k_proj", "v_proj", "out_proj"})
+      builder.plainLinear(layer + "self_attn." + name, width, width, true);
     builder.layerNorm(layer + "layer_norm1", width, true);
     builder.layerNorm(layer + "layer_norm2", width, true);
     builder.plainLinear(layer + "mlp.fc1", inner, width, true);
@@ -106,7 +132,8 @@ namespace {
 void addQwenTower(InventoryBuilder& builder, bool second) {
   const Tower tower(builder);
   if (!tower.present()) return;
-  const int64_t width = second ? tower({"hidden_size"}, 1280) : tower({"embed_dim"}, 1280), depth = tower({"depth"}, 32), patch = tower({"patch_size", "spatial_patch_size"}, 14);
+  const int64_t width = second ? tower({"hidden_size"}, 1280) : tower({"embed_dim"}, 1280), depth = tower({"depth"}, 32),
+                patch = tower({"patch_size", "spatial_patch_size"}, 14);
   const int64_t inner = second ? tower({"intermediate_size"}, 3420) : width * tower({"mlp_ratio"}, 4);
   const int64_t merged = width * tower({"spatial_merge_size"}, 2) * tower({"spatial_merge_size"}, 2);
   builder.tensor("visual.patch_embed.proj.weight", {width, 3, tower({"temporal_patch_size"}, 2), patch, patch});
@@ -127,19 +154,17 @@ void addQwenTower(InventoryBuilder& builder, bool second) {
 
 }  // namespace
 
-void addQwen2VlTower(InventoryBuilder& builder) {
-  addQwenTower(builder, false);
-}
+void addQwen2VlTower(InventoryBuilder& builder) { addQwenTower(builder, false); }
 
-void addQwen25VlTower(InventoryBuilder& builder) {
-  addQwenTower(builder, true);
-}
+void addQwen25VlTower(InventoryBuilder& builder) { addQwenTower(builder, true); }
 
 void addQwen3VlTower(InventoryBuilder& builder) {
   const Tower tower(builder);
   if (!tower.present()) return;
-  const int64_t width = tower({"hidden_size"}, 1152), inner = tower({"intermediate_size"}, 4304), depth = tower({"depth"}, 27), patch = tower({"patch_size"}, 16);
-  const int64_t merge = tower({"spatial_merge_size"}, 2), merged = width * merge * merge, out = tower({"out_hidden_size"}, builder.config().hiddenSize);
+  const int64_t width = tower({"hidden_size"}, 1152), inner = tower({"intermediate_size"}, 4304), depth = tower({"depth"}, 27),
+                patch = tower({"patch_size"}, 16);
+  const int64_t merge = tower({"spatial_merge_size"}, 2), merged = width * merge * merge,
+                out = tower({"out_hidden_size"}, builder.config().hiddenSize);
   const std::string at = "model.visual.";
   builder.tensor(at + "patch_embed.proj.weight", {width, 3, tower({"temporal_patch_size"}, 2), patch, patch});
   builder.tensor(at + "patch_embed.proj.bias", {width});
@@ -171,8 +196,10 @@ void addQwen35Parts(InventoryBuilder& builder) {
 void addMllamaTower(InventoryBuilder& builder) {
   const Tower tower(builder);
   if (!tower.present()) return;
-  const int64_t width = tower({"hidden_size"}, 1280), inner = tower({"intermediate_size"}, 5120), patch = tower({"patch_size"}, 14), image = tower({"image_size"}, 560);
-  const int64_t positions = (image / patch) * (image / patch) + 1, tiles = std::min<int64_t>(tower({"max_num_tiles"}, 4), 64), output = tower({"vision_output_dim"}, 7680);
+  const int64_t width = tower({"hidden_size"}, 1280), inner = tower({"intermediate_size"}, 5120),
+                patch = tower({"patch_size"}, 14), image = tower({"image_size"}, 560);
+  const int64_t positions = (image / patch) * (image / patch) + 1, tiles = std::min<int64_t>(tower({"max_num_tiles"}, 4), 64),
+                output = tower({"vision_output_dim"}, 7680);
   const auto ratios = tower.keys().find({"supported_aspect_ratios"});
   const int64_t rows = (ratios && ratios->is_array() ? static_cast<int64_t>(std::min<size_t>(ratios->size(), 255)) : 8) + 1;
   const std::string at = "vision_model.";
@@ -190,7 +217,8 @@ void addMllamaTower(InventoryBuilder& builder) {
   const auto blocks = [&](const std::string& name, int64_t count, bool gated) {
     for (int64_t i = 0; i < count; ++i) {
       const std::string layer = numbered(at + name, i);
-      for (const char* projection : {"q_proj", "k_proj", "v_proj", "o_proj"}) builder.plainLinear(layer + "self_attn." + projection, width, width, false);
+      for (const char* projection : {"q_proj", "k_proj", "v_proj", "o_proj"})
+        builder.plainLinear(layer + "self_attn." + projection, width, width, false);
       builder.plainLinear(layer + "mlp.fc1", inner, width, true);
       builder.plainLinear(layer + "mlp.fc2", width, inner, true);
       builder.layerNorm(layer + "input_layernorm", width, true);
@@ -207,8 +235,10 @@ void addMllamaTower(InventoryBuilder& builder) {
 void addLlama4Tower(InventoryBuilder& builder) {
   const Tower tower(builder);
   if (!tower.present()) return;
-  const int64_t width = tower({"hidden_size"}, 1408), inner = tower({"intermediate_size"}, 5632), patch = tower({"patch_size"}, 14), image = tower({"image_size"}, 336);
-  const int64_t positions = (image / patch) * (image / patch) + 1, projected = tower({"projector_input_dim"}, 4096), output = tower({"projector_output_dim"}, 4096);
+  const int64_t width = tower({"hidden_size"}, 1408), inner = tower({"intermediate_size"}, 5632),
+                patch = tower({"patch_size"}, 14), image = tower({"image_size"}, 336);
+  const int64_t positions = (image / patch) * (image / patch) + 1, projected = tower({"projector_input_dim"}, 4096),
+                output = tower({"projector_output_dim"}, 4096);
   const std::string at = "vision_model.";
   builder.tensor(at + "class_embedding", {width});
   builder.tensor(at + "positional_embedding_vlm", {positions, width});
@@ -217,7 +247,8 @@ void addLlama4Tower(InventoryBuilder& builder) {
   builder.layerNorm(at + "layernorm_post", width, true);
   for (int64_t i = 0; i < tower({"num_hidden_layers"}, 34); ++i) {
     const std::string layer = numbered(at + "model.layers.", i);
-    for (const char* projection : {"q_proj", "k_proj", "v_proj", "o_proj"}) builder.plainLinear(layer + "self_attn." + projection, width, width, true);
+    for (const char* projection : {"q_proj", "k_proj", "v_proj", "o_proj"})
+      builder.plainLinear(layer + "self_attn." + projection, width, width, true);
     builder.plainLinear(layer + "mlp.fc1", inner, width, true);
     builder.plainLinear(layer + "mlp.fc2", width, inner, true);
     builder.layerNorm(layer + "input_layernorm", width, true);
@@ -231,8 +262,10 @@ void addLlama4Tower(InventoryBuilder& builder) {
 void addGemma4Tower(InventoryBuilder& builder) {
   const Tower tower(builder);
   if (!tower.present()) return;
-  const int64_t width = tower({"hidden_size"}, 1152), inner = tower({"intermediate_size"}, 4304), patch = tower({"patch_size"}, 16);
-  const int64_t heads = tower({"num_attention_heads"}, 16), kvHeads = tower({"num_key_value_heads"}, heads), dim = tower({"head_dim"}, 72);
+  const int64_t width = tower({"hidden_size"}, 1152), inner = tower({"intermediate_size"}, 4304),
+                patch = tower({"patch_size"}, 16);
+  const int64_t heads = tower({"num_attention_heads"}, 16), kvHeads = tower({"num_key_value_heads"}, heads),
+                dim = tower({"head_dim"}, 72);
   const std::string at = "model.vision_tower.";
   builder.tensor(at + "patch_embedder.position_embedding_table", {2, tower({"position_embedding_size"}, 10240), width});
   builder.tensor(at + "patch_embedder.input_proj.weight", {width, 3 * patch * patch});
@@ -245,7 +278,9 @@ void addGemma4Tower(InventoryBuilder& builder) {
     for (const char* norm : {"self_attn.q_norm", "self_attn.k_norm"}) builder.layerNorm(layer + norm, dim, false);
     for (const char* up : {"gate_proj", "up_proj"}) builder.plainLinear(layer + "mlp." + up + ".linear", inner, width, false);
     builder.plainLinear(layer + "mlp.down_proj.linear", width, inner, false);
-    for (const char* norm : {"input_layernorm", "post_attention_layernorm", "pre_feedforward_layernorm", "post_feedforward_layernorm"}) builder.layerNorm(layer + norm, width, false);
+    for (const char* norm :
+         {"input_layernorm", "post_attention_layernorm", "pre_feedforward_layernorm", "post_feedforward_layernorm"})
+      builder.layerNorm(layer + norm, width, false);
   }
   if (tower.keys().flag({"standardize"}).value_or(false))
     for (const char* name : {"std_bias", "std_scale"}) builder.tensor(at + name, {width});

@@ -11,15 +11,16 @@ void writeLayer(InventoryBuilder& builder, const LayerSpec& spec, int layer, con
 
 // Multi-token prediction layers behind the decoder's.
 void addDeepseekMtp(InventoryBuilder& builder);
+void addDeepseekV4Parts(InventoryBuilder& builder);
 void addQwenMtp(InventoryBuilder& builder);
 void addNemotronMtp(InventoryBuilder& builder);
 
 // Vision towers with their projectors.
-void addSiglipTower(InventoryBuilder& builder);      // Gemma 3
+void addSiglipTower(InventoryBuilder& builder);  // Gemma 3
 void addQwen2VlTower(InventoryBuilder& builder);
 void addQwen25VlTower(InventoryBuilder& builder);
 void addQwen3VlTower(InventoryBuilder& builder);
-void addQwen35Parts(InventoryBuilder& builder);      // Qwen3-VL's tower and one prediction layer
+void addQwen35Parts(InventoryBuilder& builder);  // Qwen3-VL's tower and one prediction layer
 void addMllamaTower(InventoryBuilder& builder);
 void addLlama4Tower(InventoryBuilder& builder);
 void addGemma4Tower(InventoryBuilder& builder);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The inventory by formula: what a checkpoint of the configuration's family stores, tensor by tensor. Layers are described here by their
-// kinds; what stands outside them (towers, prediction layers) is in inventory_extras.cpp.
+// The inventory by formula: what a checkpoint of the configuration's family stores, tensor by tensor. Layers are described here
+// by their kinds; what stands outside them (towers, prediction layers) is in inventory_extras.cpp.
 #include "core/model/inventory_builder.h"
 #include "core/model/inventory_extras.h"
 
@@ -10,7 +10,12 @@ namespace {
 class LayerWriter {
  public:
   LayerWriter(InventoryBuilder& builder, const LayerSpec& spec, int layer, std::string at)
-      : m_builder(builder), m_config(builder.config()), m_names(builder.names()), m_spec(spec), m_layer(layer), m_at(std::move(at)) {}
+      : m_builder(builder),
+        m_config(builder.config()),
+        m_names(builder.names()),
+        m_spec(spec),
+        m_layer(layer),
+        m_at(std::move(at)) {}
 
   void write() {
     writeNorms();
@@ -27,16 +32,26 @@ class LayerWriter {
     if (m_config.checkpoint.normBias) m_builder.tensor(biasRole, name(module, ".bias"), {m_config.hiddenSize}, m_layer);
   }
 
-  void linear(TensorRole role, TensorRole biasRole, std::string_view part, std::string_view module, int64_t out, int64_t in, bool bias = false) {
-    m_builder.linear({.module = name(part, module), .out = out, .in = in, .role = role, .biasRole = biasRole, .bias = bias, .layer = m_layer});
+  void linear(TensorRole role, TensorRole biasRole, std::string_view part, std::string_view module, int64_t out, int64_t in,
+              bool bias = false) {
+    m_builder.linear(
+        {.module = name(part, module), .out = out, .in = in, .role = role, .biasRole = biasRole, .bias = bias, .layer = m_layer});
   }
 
   // A matrix whose split no role tells.
-  void splitLinear(std::string_view part, std::string_view module, int64_t out, int64_t in, int splitDim, std::vector<SplitSegment> segments, bool bias = false) {
-    m_builder.linear({.module = name(part, module), .out = out, .in = in, .bias = bias, .layer = m_layer, .splitDim = splitDim, .segments = std::move(segments)});
+  void splitLinear(std::string_view part, std::string_view module, int64_t out, int64_t in, int splitDim,
+                   std::vector<SplitSegment> segments, bool bias = false) {
+    m_builder.linear({.module = name(part, module),
+                      .out = out,
+                      .in = in,
+                      .bias = bias,
+                      .layer = m_layer,
+                      .splitDim = splitDim,
+                      .segments = std::move(segments)});
   }
 
-  void plain(std::string_view part, std::string_view module, std::vector<int64_t> shape, std::vector<SplitSegment> segments = {}) {
+  void plain(std::string_view part, std::string_view module, std::vector<int64_t> shape,
+             std::vector<SplitSegment> segments = {}) {
     TensorEntry& entry = m_builder.tensor(TensorRole::Other, name(part, module), std::move(shape), m_layer);
     if (!segments.empty() && entry.loaded) {
       entry.splitDim = 0;
@@ -46,9 +61,11 @@ class LayerWriter {
 
   void writeNorms() {
     const DecoderTraits& decoder = m_config.decoder;
-    if (m_builder.family().norms == NormPlaces::OnePerMixer) return norm(TensorRole::AttentionNorm, TensorRole::AttentionNormBias, m_names.attentionNorm);
+    if (m_builder.family().norms == NormPlaces::OnePerMixer)
+      return norm(TensorRole::AttentionNorm, TensorRole::AttentionNormBias, m_names.attentionNorm);
     // A layer without a branch has no norm for it either.
-    if (m_spec.attention == AttentionKind::None) return m_spec.ffn == FfnKind::None ? void() : norm(TensorRole::FfnNorm, TensorRole::FfnNormBias, m_names.ffnNorm);
+    if (m_spec.attention == AttentionKind::None)
+      return m_spec.ffn == FfnKind::None ? void() : norm(TensorRole::FfnNorm, TensorRole::FfnNormBias, m_names.ffnNorm);
     if (decoder.preNorm) norm(TensorRole::AttentionNorm, TensorRole::AttentionNormBias, m_names.attentionNorm);
     if (decoder.parallelBlock && m_names.ffnNorm.empty()) return;
     if (m_config.modelType == "glm4") {
@@ -64,7 +81,8 @@ class LayerWriter {
     if (!m_config.modelType.starts_with("gemma4")) return;
     plain("", "layer_scalar", {1});
     if (m_spec.ffn != FfnKind::MixtureOfExperts) return;
-    for (const char* one : {"post_feedforward_layernorm_1.weight", "post_feedforward_layernorm_2.weight", "pre_feedforward_layernorm_2.weight", "router.scale"})
+    for (const char* one : {"post_feedforward_layernorm_1.weight", "post_feedforward_layernorm_2.weight",
+                            "pre_feedforward_layernorm_2.weight", "router.scale"})
       plain("", one, {m_config.hiddenSize});
     plain("", "router.per_expert_scale", {m_spec.moe.experts});
   }
@@ -73,16 +91,24 @@ class LayerWriter {
     switch (m_spec.attention) {
       case AttentionKind::Full:
       case AttentionKind::SlidingWindow:
-      case AttentionKind::ChunkedWindow: return writeHeads(m_names.attention);
+      case AttentionKind::ChunkedWindow:
+        return writeHeads(m_names.attention);
       case AttentionKind::CrossAttention:
         writeHeads("cross_attn.");
         plain("", "cross_attn_attn_gate", {1});
         return plain("", "cross_attn_mlp_gate", {1});
-      case AttentionKind::Latent: return writeLatent();
-      case AttentionKind::LinearAttention: return writeGatedDeltaNet();
-      case AttentionKind::Mamba: return m_builder.keys().has("mamba_num_heads") ? writeMamba2() : writeMamba1();
-      case AttentionKind::ShortConvolution: return writeShortConvolution();
-      case AttentionKind::None: return;
+      case AttentionKind::Latent:
+        return writeLatent();
+      case AttentionKind::LinearAttention:
+        return writeGatedDeltaNet();
+      case AttentionKind::Mamba:
+        return m_builder.keys().has("mamba_num_heads") ? writeMamba2() : writeMamba1();
+      case AttentionKind::ShortConvolution:
+        return writeShortConvolution();
+      case AttentionKind::Compressed:
+        return writeCompressed();
+      case AttentionKind::None:
+        return;
     }
   }
 
@@ -106,11 +132,19 @@ class LayerWriter {
     if (m_config.decoder.qkNorm || fullWidth || m_spec.attention == AttentionKind::CrossAttention) {
       // Cohere norms each head with weights of its own.
       const bool ownWeights = m_config.modelType == "cohere";
-      const auto shape = [&](int64_t width, int64_t heads) { return ownWeights ? std::vector<int64_t>{heads, m_spec.headDim} : std::vector<int64_t>{fullWidth ? width : m_spec.headDim}; };
-      m_builder.tensor(ownWeights ? TensorRole::Other : TensorRole::QNorm, fmt::format("{}{}{}.weight", m_at, at, m_names.qNorm), shape(q, m_spec.qHeads), m_layer);
-      m_builder.tensor(ownWeights ? TensorRole::Other : TensorRole::KNorm, fmt::format("{}{}{}.weight", m_at, at, m_names.kNorm), shape(k, m_spec.kvHeads), m_layer);
+      const auto shape = [&](int64_t width, int64_t heads) {
+        return ownWeights ? std::vector<int64_t>{heads, m_spec.headDim}
+                          : std::vector<int64_t>{fullWidth ? width : m_spec.headDim};
+      };
+      m_builder.tensor(ownWeights ? TensorRole::Other : TensorRole::QNorm, fmt::format("{}{}{}.weight", m_at, at, m_names.qNorm),
+                       shape(q, m_spec.qHeads), m_layer);
+      m_builder.tensor(ownWeights ? TensorRole::Other : TensorRole::KNorm, fmt::format("{}{}{}.weight", m_at, at, m_names.kNorm),
+                       shape(k, m_spec.kvHeads), m_layer);
     }
-    if (m_spec.sinks) m_builder.tensor(TensorRole::Sinks, fmt::format("{}{}{}", m_at, at, m_config.modelType == "mimo_v2_flash" ? "attention_sink_bias" : "sinks"), {m_spec.qHeads}, m_layer);
+    if (m_spec.sinks)
+      m_builder.tensor(TensorRole::Sinks,
+                       fmt::format("{}{}{}", m_at, at, m_config.modelType == "mimo_v2_flash" ? "attention_sink_bias" : "sinks"),
+                       {m_spec.qHeads}, m_layer);
     if (stored.inverseFrequencies) {
       TensorEntry& entry = m_builder.tensor(TensorRole::Other, name(at, "rotary_emb.inv_freq"), {m_spec.headDim / 2}, m_layer);
       entry.dtype = DType::F32;
@@ -131,13 +165,15 @@ class LayerWriter {
     } else {
       splitLinear(at, "q_proj", heads * qk, hidden, 0, {{SplitUnit::QHeads, heads * qk, qk}});
     }
-    linear(TensorRole::Other, TensorRole::Other, at, "kv_a_proj_with_mqa", latent.kvLoraRank + latent.qkRopeHeadDim, hidden, bias);
+    linear(TensorRole::Other, TensorRole::Other, at, "kv_a_proj_with_mqa", latent.kvLoraRank + latent.qkRopeHeadDim, hidden,
+           bias);
     plain(at, "kv_a_layernorm.weight", {latent.kvLoraRank});
     const int64_t kv = latent.qkNopeHeadDim + latent.vHeadDim;
     splitLinear(at, "kv_b_proj", heads * kv, latent.kvLoraRank, 0, {{SplitUnit::QHeads, heads * kv, kv}});
     linear(TensorRole::O, TensorRole::OBias, at, m_names.o, hidden, heads * latent.vHeadDim, bias);
     if (!m_spec.indexer) return;
-    const int64_t dim = m_builder.keys().integer({"index_head_dim"}, 1, 8192).value_or(128), indexHeads = m_builder.keys().integer({"index_n_heads"}, 1, 4096).value_or(64);
+    const int64_t dim = m_builder.keys().integer({"index_head_dim"}, 1, 8192).value_or(128),
+                  indexHeads = m_builder.keys().integer({"index_n_heads"}, 1, 4096).value_or(64);
     linear(TensorRole::Other, TensorRole::Other, at, "indexer.wq_b", indexHeads * dim, latent.qLoraRank);
     linear(TensorRole::Other, TensorRole::Other, at, "indexer.wk", dim, hidden);
     plain(at, "indexer.k_norm.weight", {dim});
@@ -145,20 +181,78 @@ class LayerWriter {
     plain(at, "indexer.weights_proj.weight", {indexHeads, hidden});
   }
 
+  // DeepSeek V4: one key-value head that serves as both, tokens compressed 4 or 128 to one, several residual streams.
+  void writeCompressed() {
+    const ConfigReader& keys = m_builder.keys();
+    const int64_t hidden = m_config.hiddenSize, heads = m_spec.qHeads, dim = m_spec.headDim;
+    const int64_t qRank = keys.integer({"q_lora_rank"}, 1, 1 << 16).value_or(1024);
+    const int64_t groups = keys.integer({"o_groups"}, 1, 4096).value_or(8),
+                  oRank = keys.integer({"o_lora_rank"}, 1, 1 << 16).value_or(1024);
+    const std::string_view at = m_names.attention;
+    linear(TensorRole::Other, TensorRole::Other, at, "q_a_proj", qRank, hidden);
+    plain(at, "q_a_norm.weight", {qRank});
+    splitLinear(at, "q_b_proj", heads * dim, qRank, 0, {{SplitUnit::QHeads, heads * dim, dim}});
+    linear(TensorRole::Other, TensorRole::Other, at, "kv_proj", dim, hidden);
+    plain(at, "kv_norm.weight", {dim});
+    splitLinear(at, "o_a_proj", groups * oRank, std::max<int64_t>(1, heads * dim / groups), 0,
+                {{SplitUnit::QHeads, groups * oRank, oRank}});
+    splitLinear(at, "o_b_proj", hidden, groups * oRank, 1, {{SplitUnit::QHeads, groups * oRank, oRank}});
+    plain(at, "sinks", {heads}, {{SplitUnit::QHeads, heads, 1}});
+    const int64_t streams = keys.integer({"hc_mult"}, 1, 64).value_or(4);
+    for (const std::string_view one : {"attn_hc.", "ffn_hc."}) {
+      plain(one, "fn", {(2 + streams) * streams, streams * hidden});
+      plain(one, "base", {(2 + streams) * streams});
+      plain(one, "scale", {3});
+    }
+    const auto ratios = keys.integers({"compress_ratios"}, 0, 1 << 20);
+    const bool ownLayer = m_layer < m_config.layerCount() && static_cast<size_t>(m_layer) < ratios.size();
+    if (const int64_t ratio = ownLayer ? ratios[static_cast<size_t>(m_layer)] : 0; ratio > 0) writeCompressor(ratio, qRank);
+    const int64_t hashed = keys.integer({"num_hash_layers"}, 0, 1024).value_or(0);
+    if (m_layer < hashed) {
+      TensorEntry& table =
+          m_builder.tensor(name(m_names.moe, "gate.tid2eid"), {m_config.vocabSize, m_spec.moe.expertsPerToken}, m_layer);
+      table.dtype = DType::I64;
+    }
+  }
+
+  // Compression 4 to 1 overlaps, so it makes twice the width, and selects tokens by an indexer.
+  void writeCompressor(int64_t ratio, int64_t qRank) {
+    const ConfigReader& keys = m_builder.keys();
+    const int64_t hidden = m_config.hiddenSize, dim = m_spec.headDim, width = ratio == 4 ? 2 : 1;
+    const auto compressor = [&](const std::string& at, int64_t out) {
+      plain(at, "position_bias", {ratio, width * out});
+      plain(at, "kv_proj.weight", {width * out, hidden});
+      plain(at, "gate_proj.weight", {width * out, hidden});
+      plain(at, "kv_norm.weight", {out});
+    };
+    const std::string at = fmt::format("{}compressor.", m_names.attention);
+    compressor(at, dim);
+    if (ratio != 4) return;
+    const int64_t indexDim = keys.integer({"index_head_dim"}, 1, 8192).value_or(128),
+                  indexHeads = keys.integer({"index_n_heads"}, 1, 4096).value_or(64);
+    compressor(at + "indexer.", indexDim);
+    linear(TensorRole::Other, TensorRole::Other, at, "indexer.q_b_proj", indexHeads * indexDim, qRank);
+    plain(at, "indexer.weights_proj.weight", {indexHeads, hidden});
+  }
+
   // Qwen3-Next and Qwen3.5.
   void writeGatedDeltaNet() {
     const ConfigReader& keys = m_builder.keys();
     const int64_t hidden = m_config.hiddenSize;
-    const int64_t keyHeads = keys.integer({"linear_num_key_heads"}, 1, 4096).value_or(16), valueHeads = keys.integer({"linear_num_value_heads"}, 1, 4096).value_or(32);
-    const int64_t keyDim = keys.integer({"linear_key_head_dim"}, 1, 8192).value_or(128), valueDim = keys.integer({"linear_value_head_dim"}, 1, 8192).value_or(128);
+    const int64_t keyHeads = keys.integer({"linear_num_key_heads"}, 1, 4096).value_or(16),
+                  valueHeads = keys.integer({"linear_num_value_heads"}, 1, 4096).value_or(32);
+    const int64_t keyDim = keys.integer({"linear_key_head_dim"}, 1, 8192).value_or(128),
+                  valueDim = keys.integer({"linear_value_head_dim"}, 1, 8192).value_or(128);
     const int64_t kernel = keys.integer({"linear_conv_kernel_dim"}, 1, 64).value_or(4);
     const int64_t k = keyHeads * keyDim, v = valueHeads * valueDim;
     const std::string_view at = "linear_attn.";
-    const SplitSegment keyRows{SplitUnit::QHeads, k, keyDim}, valueRows{SplitUnit::QHeads, v, valueDim}, gates{SplitUnit::QHeads, valueHeads, 1};
+    const SplitSegment keyRows{SplitUnit::QHeads, k, keyDim}, valueRows{SplitUnit::QHeads, v, valueDim},
+        gates{SplitUnit::QHeads, valueHeads, 1};
     if (m_config.modelType == "qwen3_next") {
       const int64_t grouped = 2 * k + 2 * v;
       splitLinear(at, "in_proj_qkvz", grouped, hidden, 0, {{SplitUnit::QHeads, grouped, grouped / keyHeads}});
-      splitLinear(at, "in_proj_ba", 2 * valueHeads, hidden, 0, {{SplitUnit::QHeads, 2 * valueHeads, std::max<int64_t>(1, 2 * valueHeads / keyHeads)}});
+      splitLinear(at, "in_proj_ba", 2 * valueHeads, hidden, 0,
+                  {{SplitUnit::QHeads, 2 * valueHeads, std::max<int64_t>(1, 2 * valueHeads / keyHeads)}});
     } else {
       splitLinear(at, "in_proj_qkv", 2 * k + v, hidden, 0, {keyRows, keyRows, valueRows});
       splitLinear(at, "in_proj_z", v, hidden, 0, {valueRows});
@@ -176,7 +270,8 @@ class LayerWriter {
   void writeMamba1() {
     const ConfigReader& keys = m_builder.keys();
     const int64_t hidden = m_config.hiddenSize, inner = hidden * keys.integer({"mamba_expand"}, 1, 64).value_or(2);
-    const int64_t state = keys.integer({"mamba_d_state"}, 1, 8192).value_or(16), kernel = keys.integer({"mamba_d_conv"}, 1, 64).value_or(4);
+    const int64_t state = keys.integer({"mamba_d_state"}, 1, 8192).value_or(16),
+                  kernel = keys.integer({"mamba_d_conv"}, 1, 64).value_or(4);
     const int64_t rank = keys.integer({"mamba_dt_rank"}, 1, 65536).value_or(ceilDiv(hidden, 16));
     const SplitSegment columns{SplitUnit::MlpColumns, inner, 1};
     const bool bias = keys.flag({"mamba_proj_bias"}).value_or(false);
@@ -197,15 +292,20 @@ class LayerWriter {
   // Nemotron-H.
   void writeMamba2() {
     const ConfigReader& keys = m_builder.keys();
-    const int64_t hidden = m_config.hiddenSize, heads = keys.integer({"mamba_num_heads"}, 1, 65536).value_or(1), dim = keys.integer({"mamba_head_dim"}, 1, 8192).value_or(64);
-    const int64_t groups = keys.integer({"n_groups"}, 1, 4096).value_or(8), state = keys.integer({"ssm_state_size"}, 1, 8192).value_or(128);
+    const int64_t hidden = m_config.hiddenSize, heads = keys.integer({"mamba_num_heads"}, 1, 65536).value_or(1),
+                  dim = keys.integer({"mamba_head_dim"}, 1, 8192).value_or(64);
+    const int64_t groups = keys.integer({"n_groups"}, 1, 4096).value_or(8),
+                  state = keys.integer({"ssm_state_size"}, 1, 8192).value_or(128);
     const int64_t kernel = keys.integer({"conv_kernel"}, 1, 64).value_or(4), inner = heads * dim;
     const bool bias = keys.flag({"mamba_proj_bias"}).value_or(false);
-    const SplitSegment headRows{SplitUnit::QHeads, inner, dim}, groupRows{SplitUnit::QHeads, groups * state, state}, perHead{SplitUnit::QHeads, heads, 1};
+    const SplitSegment headRows{SplitUnit::QHeads, inner, dim}, groupRows{SplitUnit::QHeads, groups * state, state},
+        perHead{SplitUnit::QHeads, heads, 1};
     const std::string_view at = m_names.attention;
-    splitLinear(at, "in_proj", 2 * inner + 2 * groups * state + heads, hidden, 0, {headRows, headRows, groupRows, groupRows, perHead}, bias);
+    splitLinear(at, "in_proj", 2 * inner + 2 * groups * state + heads, hidden, 0,
+                {headRows, headRows, groupRows, groupRows, perHead}, bias);
     plain(at, "conv1d.weight", {inner + 2 * groups * state, 1, kernel}, {headRows, groupRows, groupRows});
-    if (keys.flag({"use_conv_bias"}).value_or(true)) plain(at, "conv1d.bias", {inner + 2 * groups * state}, {headRows, groupRows, groupRows});
+    if (keys.flag({"use_conv_bias"}).value_or(true))
+      plain(at, "conv1d.bias", {inner + 2 * groups * state}, {headRows, groupRows, groupRows});
     for (const char* one : {"A_log", "D", "dt_bias"}) plain(at, one, {heads}, {perHead});
     plain(at, "norm.weight", {inner}, {headRows});
     splitLinear(at, "out_proj", hidden, inner, 1, {headRows}, bias);
@@ -225,8 +325,11 @@ class LayerWriter {
     const bool bias = m_config.checkpoint.mlpBias;
     const std::string_view at = m_names.mlp;
     if (m_config.checkpoint.fusedGateUp) {
-      m_builder.linear({.module = name(at, m_names.gateUp), .out = 2 * width, .in = hidden, .role = TensorRole::GateUp, .layer = m_layer});
-      if (bias) plain(at, fmt::format("{}.bias", m_names.gateUp), {2 * width}, {{SplitUnit::MlpColumns, width, 1}, {SplitUnit::MlpColumns, width, 1}});
+      m_builder.linear(
+          {.module = name(at, m_names.gateUp), .out = 2 * width, .in = hidden, .role = TensorRole::GateUp, .layer = m_layer});
+      if (bias)
+        plain(at, fmt::format("{}.bias", m_names.gateUp), {2 * width},
+              {{SplitUnit::MlpColumns, width, 1}, {SplitUnit::MlpColumns, width, 1}});
     } else {
       if (m_config.decoder.gatedMlp) linear(TensorRole::Gate, TensorRole::GateBias, at, m_names.gate, width, hidden, bias);
       linear(TensorRole::Up, TensorRole::UpBias, at, m_names.up, width, hidden, bias);
@@ -235,7 +338,12 @@ class LayerWriter {
   }
 
   void expertLinear(TensorRole role, std::string_view module, int64_t out, int64_t in) {
-    m_builder.linear({.module = fmt::format("{}{}experts.*.{}", m_at, m_names.moe, module), .out = out, .in = in, .role = role, .layer = m_layer, .experts = m_spec.moe.experts});
+    m_builder.linear({.module = fmt::format("{}{}experts.*.{}", m_at, m_names.moe, module),
+                      .out = out,
+                      .in = in,
+                      .role = role,
+                      .layer = m_layer,
+                      .experts = m_spec.moe.experts});
   }
 
   void writeExperts() {
@@ -243,7 +351,8 @@ class LayerWriter {
     const int64_t hidden = m_config.hiddenSize, width = moe.expertIntermediate, experts = moe.experts;
     // Nemotron-H's experts may work in a smaller space.
     const int64_t latent = m_builder.keys().integer({"moe_latent_size"}, 1, 1 << 17).value_or(hidden);
-    m_builder.tensor(TensorRole::Router, fmt::format("{}{}{}.weight", m_at, m_names.moe, m_names.router), {experts, hidden}, m_layer);
+    m_builder.tensor(TensorRole::Router, fmt::format("{}{}{}.weight", m_at, m_names.moe, m_names.router), {experts, hidden},
+                     m_layer);
     if (moe.routerBias) {
       TensorEntry& bias = m_builder.tensor(TensorRole::RouterBias, name(m_names.moe, m_names.routerBias), {experts}, m_layer);
       if (m_names.routerBias.ends_with("correction_bias")) bias.dtype = DType::F32;
@@ -261,10 +370,12 @@ class LayerWriter {
       writeFusedExperts(quantized);
     }
     if (moe.sharedIntermediate > 0) {
-      if (m_config.decoder.gatedMlp) linear(TensorRole::SharedGate, TensorRole::Other, m_names.shared, m_names.gate, moe.sharedIntermediate, hidden);
+      if (m_config.decoder.gatedMlp)
+        linear(TensorRole::SharedGate, TensorRole::Other, m_names.shared, m_names.gate, moe.sharedIntermediate, hidden);
       linear(TensorRole::SharedUp, TensorRole::Other, m_names.shared, m_names.up, moe.sharedIntermediate, hidden);
       linear(TensorRole::SharedDown, TensorRole::Other, m_names.shared, m_names.down, hidden, moe.sharedIntermediate);
-      if (moe.sharedGate) m_builder.tensor(TensorRole::SharedRouter, name(m_names.moe, "shared_expert_gate.weight"), {1, hidden}, m_layer);
+      if (moe.sharedGate)
+        m_builder.tensor(TensorRole::SharedRouter, name(m_names.moe, "shared_expert_gate.weight"), {1, hidden}, m_layer);
     }
   }
 
@@ -273,11 +384,13 @@ class LayerWriter {
     const MoeParameters& moe = m_spec.moe;
     const int64_t hidden = m_config.hiddenSize, width = moe.expertIntermediate, experts = moe.experts;
     const bool alternating = m_config.modelType == "gpt_oss";
-    const std::vector<SplitSegment> pairs{{SplitUnit::ExpertColumns, 2 * width, 2}}, halves{{SplitUnit::ExpertColumns, width, 1}, {SplitUnit::ExpertColumns, width, 1}};
+    const std::vector<SplitSegment> pairs{{SplitUnit::ExpertColumns, 2 * width, 2}},
+        halves{{SplitUnit::ExpertColumns, width, 1}, {SplitUnit::ExpertColumns, width, 1}};
     const auto& gateUpRows = alternating ? pairs : halves;
-    const auto add = [&](TensorRole role, std::string_view module, std::vector<int64_t> shape, int splitDim, std::vector<SplitSegment> segments, DType dtype,
-                         std::optional<int64_t> logical = std::nullopt) {
-      TensorEntry& entry = m_builder.tensor(TensorRole::Other, fmt::format("{}{}{}", m_at, m_names.moe, module), std::move(shape), m_layer);
+    const auto add = [&](TensorRole role, std::string_view module, std::vector<int64_t> shape, int splitDim,
+                         std::vector<SplitSegment> segments, DType dtype, std::optional<int64_t> logical = std::nullopt) {
+      TensorEntry& entry =
+          m_builder.tensor(TensorRole::Other, fmt::format("{}{}{}", m_at, m_names.moe, module), std::move(shape), m_layer);
       entry.dtype = dtype;
       entry.logicalParameters = logical;
       if (!entry.loaded) return;
@@ -291,9 +404,11 @@ class LayerWriter {
     if (mxfp4) {
       const std::string up(gateUp), out(down);
       const std::vector<SplitSegment> blocks{{SplitUnit::ExpertColumns, ceilDiv(width, 32), 1}};
-      add(TensorRole::ExpertGateUp, up + "_blocks", {experts, 2 * width, ceilDiv(hidden, 32), 16}, 1, gateUpRows, DType::U8, experts * 2 * width * hidden);
+      add(TensorRole::ExpertGateUp, up + "_blocks", {experts, 2 * width, ceilDiv(hidden, 32), 16}, 1, gateUpRows, DType::U8,
+          experts * 2 * width * hidden);
       add(TensorRole::Other, up + "_scales", {experts, 2 * width, ceilDiv(hidden, 32)}, 1, gateUpRows, DType::U8, 0);
-      add(TensorRole::ExpertDown, out + "_blocks", {experts, hidden, ceilDiv(width, 32), 16}, 2, blocks, DType::U8, experts * hidden * width);
+      add(TensorRole::ExpertDown, out + "_blocks", {experts, hidden, ceilDiv(width, 32), 16}, 2, blocks, DType::U8,
+          experts * hidden * width);
       add(TensorRole::Other, out + "_scales", {experts, hidden, ceilDiv(width, 32)}, 2, blocks, DType::U8, 0);
     } else if (columns) {
       add(TensorRole::ExpertGateUp, gateUp, {experts, hidden, 2 * width}, 2, gateUpRows, plainType);
@@ -318,8 +433,13 @@ class LayerWriter {
 // Embedding and head; MLX quantizes them too.
 void writeTable(InventoryBuilder& builder, TensorRole role, const std::string& module) {
   const ModelConfig& config = builder.config();
-  if (config.quantization && config.quantization->method == "mlx") builder.linear({.module = module, .out = config.vocabSize, .in = config.hiddenSize, .role = role});
-  else builder.tensor(role, module + ".weight", {role == TensorRole::TokenEmbedding ? config.vocabSize + config.checkpoint.additionalEmbeddings : config.vocabSize, config.hiddenSize});
+  if (config.quantization && config.quantization->method == "mlx")
+    builder.linear({.module = module, .out = config.vocabSize, .in = config.hiddenSize, .role = role});
+  else
+    builder.tensor(
+        role, module + ".weight",
+        {role == TensorRole::TokenEmbedding ? config.vocabSize + config.checkpoint.additionalEmbeddings : config.vocabSize,
+         config.hiddenSize});
 }
 
 }  // namespace
@@ -333,7 +453,8 @@ TensorInventory inventoryOfConfig(const ModelConfig& config) {
   const TensorNames& names = builder.names();
   writeTable(builder, TensorRole::TokenEmbedding, builder.prefix() + std::string(names.embedding));
   for (int layer = 0; layer < static_cast<int>(config.layerCount()); ++layer)
-    writeLayer(builder, config.layers[static_cast<size_t>(layer)], layer, fmt::format("{}{}{}.", builder.prefix(), names.layers, layer));
+    writeLayer(builder, config.layers[static_cast<size_t>(layer)], layer,
+               fmt::format("{}{}{}.", builder.prefix(), names.layers, layer));
   const std::string norm = builder.prefix() + std::string(names.finalNorm);
   builder.tensor(TensorRole::FinalNorm, norm + ".weight", {config.hiddenSize});
   if (config.checkpoint.normBias) builder.tensor(TensorRole::FinalNormBias, norm + ".bias", {config.hiddenSize});

@@ -14,7 +14,8 @@ namespace {
 
 std::string lowered(std::string_view text) {
   std::string result(text);
-  std::transform(result.begin(), result.end(), result.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::transform(result.begin(), result.end(), result.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return result;
 }
 
@@ -29,7 +30,8 @@ std::vector<CatalogModel> readCatalog() {
     model.licence = row.value("licence", "");
     model.config = nlohmann::json::object();
     if (row.contains("base")) {
-      const auto base = std::find_if(models.begin(), models.end(), [&](const auto& other) { return other.name == row["base"].get<std::string>(); });
+      const auto base = std::find_if(models.begin(), models.end(),
+                                     [&](const auto& other) { return other.name == row["base"].get<std::string>(); });
       expects(base != models.end(), "a catalog entry's base must stand before it");
       model.config = base->config;
       if (model.licence.empty()) model.licence = base->licence;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Normalizes config.json over the families: common keys with their aliases here, what only the family's code knows from its row in
-// model_family.cpp. Every assumption goes into warnings.
+// Normalizes config.json over the families: common keys with their aliases here, what only the family's code knows from its row
+// in model_family.cpp. Every assumption goes into warnings.
 #include "core/model/model_config.h"
 
 #include "core/model/config_reader.h"
@@ -45,7 +45,8 @@ DType dtypeOf(const ConfigReader& keys, ModelConfig& config) {
 std::optional<Activation> activationOf(std::string_view name) {
   if (name == "silu" || name == "swish" || name == "swiglu") return Activation::Silu;
   if (name == "gelu") return Activation::Gelu;
-  if (name == "gelu_pytorch_tanh" || name == "gelu_new" || name == "gelu_fast" || name == "geglu" || name == "gegelu") return Activation::GeluTanh;
+  if (name == "gelu_pytorch_tanh" || name == "gelu_new" || name == "gelu_fast" || name == "geglu" || name == "gegelu")
+    return Activation::GeluTanh;
   if (name == "relu2") return Activation::Relu2;
   return std::nullopt;
 }
@@ -54,7 +55,8 @@ void readSizes(const ConfigReader& keys, const ModelFamily& family, ModelConfig&
   const auto required = [&](ConfigReader::Keys names, int64_t most) {
     const auto value = keys.integer(names, 1, most);
     if (!value && !keys.find(names))
-      keys.fail(Error{fmt::format("{}: {}", keys.where(), *names.begin()), "no such key", fmt::format("an integer from 1 to {}", most), "is this a language model's config.json?"});
+      keys.fail(Error{fmt::format("{}: {}", keys.where(), *names.begin()), "no such key",
+                      fmt::format("an integer from 1 to {}", most), "is this a language model's config.json?"});
     return value.value_or(1);
   };
   config.hiddenSize = required({"hidden_size", "n_embd", "d_model", "dim"}, kMaxHidden);
@@ -74,13 +76,19 @@ void readSizes(const ConfigReader& keys, const ModelFamily& family, ModelConfig&
   } else {
     config.headDim = std::max<int64_t>(config.hiddenSize / config.qHeads, 1);
     if (config.hiddenSize % config.qHeads != 0 && !keys.has("kv_lora_rank"))
-      keys.fail("num_attention_heads", config.qHeads, fmt::format("a divisor of hidden_size {}, or the key head_dim", config.hiddenSize));
+      keys.fail("num_attention_heads", config.qHeads,
+                fmt::format("a divisor of hidden_size {}, or the key head_dim", config.hiddenSize));
   }
   if (config.qHeads % config.kvHeads != 0)
     keys.fail("num_key_value_heads", config.kvHeads, fmt::format("a divisor of the {} query heads", config.qHeads));
-  config.intermediateSize = keys.integer({"intermediate_size", "ffn_hidden_size", "n_inner", "ff_intermediate_size"}, 1, kMaxIntermediate).value_or(0);
-  config.maxPositionEmbeddings = keys.integer({"max_position_embeddings", "seq_length", "n_positions", "max_sequence_length", "max_seq_len", "model_max_length"}, 1, kMaxContext).value_or(0);
-  if (config.maxPositionEmbeddings == 0) config.warnings.push_back("max_position_embeddings is not given: the context length is unknown");
+  config.intermediateSize =
+      keys.integer({"intermediate_size", "ffn_hidden_size", "n_inner", "ff_intermediate_size"}, 1, kMaxIntermediate).value_or(0);
+  config.maxPositionEmbeddings = keys.integer({"max_position_embeddings", "seq_length", "n_positions", "max_sequence_length",
+                                               "max_seq_len", "model_max_length"},
+                                              1, kMaxContext)
+                                     .value_or(0);
+  if (config.maxPositionEmbeddings == 0)
+    config.warnings.push_back("max_position_embeddings is not given: the context length is unknown");
 }
 
 void readTokens(const ConfigReader& keys, ModelConfig& config) {
@@ -92,7 +100,8 @@ void readTokens(const ConfigReader& keys, ModelConfig& config) {
   }
   const auto* bos = keys.find({"bos_token_id"});
   if (bos && !bos->is_array())
-    if (const auto id = keys.integer({"bos_token_id"}, -1, INT32_MAX); id && *id >= 0) config.bosTokenId = static_cast<int32_t>(*id);
+    if (const auto id = keys.integer({"bos_token_id"}, -1, INT32_MAX); id && *id >= 0)
+      config.bosTokenId = static_cast<int32_t>(*id);
 }
 
 void readRopeScaling(const ConfigReader& scaling, ModelConfig& config, RopeParameters& rope) {
@@ -123,7 +132,8 @@ void readRopeScaling(const ConfigReader& scaling, ModelConfig& config, RopeParam
     rope.longFactors = scaling.numbers({"long_factor"});
     for (const auto* factors : {&rope.shortFactors, &rope.longFactors})
       if (static_cast<int64_t>(factors->size()) * 2 != rope.rotaryDim)
-        scaling.fail(factors == &rope.shortFactors ? "short_factor" : "long_factor", factors->size(), fmt::format("{} factors, one for each rotated pair", rope.rotaryDim / 2));
+        scaling.fail(factors == &rope.shortFactors ? "short_factor" : "long_factor", factors->size(),
+                     fmt::format("{} factors, one for each rotated pair", rope.rotaryDim / 2));
   } else {
     config.missingInEngine.push_back(fmt::format("RoPE scaling \"{}\"", type));
     config.warnings.push_back(fmt::format("RoPE scaling \"{}\" is unknown", type));
@@ -145,9 +155,13 @@ void readRope(const ConfigReader& keys, const ModelFamily& family, ModelConfig& 
   const bool byLayerType = parameters.has("full_attention") && parameters.find({"full_attention"})->is_object();
   const auto scaling = byLayerType ? parameters.object("full_attention") : parameters;
   const auto partial = scaling.number({"partial_rotary_factor"}, 0.001, 1.0);
-  const double fraction = partial ? *partial : keys.number({"partial_rotary_factor", "rotary_pct", "rope_pct"}, 0.001, 1.0).value_or(family.partialRotary);
+  const double fraction =
+      partial ? *partial
+              : keys.number({"partial_rotary_factor", "rotary_pct", "rope_pct"}, 0.001, 1.0).value_or(family.partialRotary);
   const LayerSpec& first = config.layers.front();
-  const int64_t rotated = first.attention == AttentionKind::Latent ? first.latent.qkRopeHeadDim : static_cast<int64_t>(static_cast<double>(config.headDim) * fraction);
+  const int64_t rotated = first.attention == AttentionKind::Latent
+                              ? first.latent.qkRopeHeadDim
+                              : static_cast<int64_t>(static_cast<double>(config.headDim) * fraction);
   rope.rotaryDim = keys.integer({"rotary_dim"}, 2, kMaxHeadDim).value_or(rotated);
   rope.originalContext = keys.integer({"original_max_position_embeddings"}, 1, kMaxContext).value_or(0);
   if (!scaling.json().empty()) readRopeScaling(scaling, config, rope);
@@ -166,15 +180,25 @@ void applyWindowRule(const ConfigReader& keys, const ModelFamily& family, ModelC
   const int64_t count = config.layerCount();
   const int64_t firstWindowed = keys.integer({"max_window_layers"}, 0, 1 << 20).value_or(28);
   const int64_t defaultPattern = config.modelType.starts_with("gemma3") ? 6 : 4;
-  const int64_t pattern = keys.integer({"sliding_window_pattern", "_sliding_window_pattern"}, 1, kMaxLayers).value_or(defaultPattern);
+  const int64_t pattern =
+      keys.integer({"sliding_window_pattern", "_sliding_window_pattern"}, 1, kMaxLayers).value_or(defaultPattern);
   for (int64_t i = 0; i < count; ++i) {
     bool windowed = false;
     switch (family.window) {
-      case WindowRule::None: break;
-      case WindowRule::AllLayers: windowed = true; break;
-      case WindowRule::FromMaxWindow: windowed = keys.flag({"use_sliding_window"}).value_or(false) && i >= firstWindowed; break;
-      case WindowRule::EveryOther: windowed = i % 2 == 0; break;
-      case WindowRule::AllButEveryNth: windowed = (i + 1) % pattern != 0; break;
+      case WindowRule::None:
+        break;
+      case WindowRule::AllLayers:
+        windowed = true;
+        break;
+      case WindowRule::FromMaxWindow:
+        windowed = keys.flag({"use_sliding_window"}).value_or(false) && i >= firstWindowed;
+        break;
+      case WindowRule::EveryOther:
+        windowed = i % 2 == 0;
+        break;
+      case WindowRule::AllButEveryNth:
+        windowed = (i + 1) % pattern != 0;
+        break;
     }
     if (!windowed) continue;
     config.layers[static_cast<size_t>(i)].attention = AttentionKind::SlidingWindow;
@@ -215,7 +239,8 @@ void readAttentionKinds(const ConfigReader& keys, const ModelFamily& family, Mod
     } else if (type == "mamba") {
       layer.attention = AttentionKind::Mamba;
     } else {
-      return keys.fail("layer_types", type, "full_attention, sliding_attention, chunked_attention, linear_attention, conv or mamba");
+      return keys.fail("layer_types", type,
+                       "full_attention, sliding_attention, chunked_attention, linear_attention, conv or mamba");
     }
   }
 }
@@ -234,7 +259,8 @@ std::vector<bool> expertLayers(const ConfigReader& keys, int64_t count) {
   } else if (const auto every = keys.integer({"moe_layer_freq"}, 1, kMaxLayers)) {
     drop([&](int64_t i) { return i % *every != 0; });
   }
-  if (const auto step = keys.integer({"decoder_sparse_step", "interleave_moe_layer_step"}, 1, kMaxLayers)) drop([&](int64_t i) { return (i + 1) % *step != 0; });
+  if (const auto step = keys.integer({"decoder_sparse_step", "interleave_moe_layer_step"}, 1, kMaxLayers))
+    drop([&](int64_t i) { return (i + 1) % *step != 0; });
   for (int64_t dense : keys.integers({"mlp_only_layers"}, 0, kMaxLayers)) drop([&](int64_t i) { return i == dense; });
   if (const auto types = keys.texts({"mlp_layer_types"}); !types.empty())
     drop([&](int64_t i) { return i < static_cast<int64_t>(types.size()) && types[static_cast<size_t>(i)] != "sparse"; });
@@ -248,21 +274,29 @@ std::vector<bool> expertLayers(const ConfigReader& keys, int64_t count) {
 void readExperts(const ConfigReader& keys, ModelConfig& config) {
   MoeParameters moe;
   const ConfigReader nested = keys.object("ffn_config");
-  moe.experts = keys.integer({"num_experts", "n_routed_experts", "num_local_experts", "moe_num_experts"}, 0, kMaxExperts).value_or(nested.integer({"moe_num_experts"}, 0, kMaxExperts).value_or(0));
+  moe.experts = keys.integer({"num_experts", "n_routed_experts", "num_local_experts", "moe_num_experts"}, 0, kMaxExperts)
+                    .value_or(nested.integer({"moe_num_experts"}, 0, kMaxExperts).value_or(0));
   if (moe.experts == 0) return;
-  moe.expertsPerToken = keys.integer({"num_experts_per_tok", "experts_per_token", "moe_top_k", "top_k_experts", "moe_topk"}, 1, kMaxExperts).value_or(nested.integer({"moe_top_k"}, 1, kMaxExperts).value_or(0));
+  moe.expertsPerToken =
+      keys.integer({"num_experts_per_tok", "experts_per_token", "moe_top_k", "top_k_experts", "moe_topk"}, 1, kMaxExperts)
+          .value_or(nested.integer({"moe_top_k"}, 1, kMaxExperts).value_or(0));
   if (moe.expertsPerToken == 0) config.warnings.push_back("the number of experts used for a token is not given");
-  if (moe.expertsPerToken > moe.experts) keys.fail("num_experts_per_tok", moe.expertsPerToken, fmt::format("at most the {} experts", moe.experts));
-  moe.expertIntermediate = keys.integer({"moe_intermediate_size", "expert_ffn_hidden_size"}, 1, kMaxIntermediate)
-                               .value_or(nested.integer({"ffn_hidden_size"}, 1, kMaxIntermediate).value_or(config.intermediateSize));
-  if (moe.expertIntermediate == 0) keys.fail(Error{keys.where() + ": moe_intermediate_size", "no such key", "the width of one expert", ""});
+  if (moe.expertsPerToken > moe.experts)
+    keys.fail("num_experts_per_tok", moe.expertsPerToken, fmt::format("at most the {} experts", moe.experts));
+  moe.expertIntermediate =
+      keys.integer({"moe_intermediate_size", "expert_ffn_hidden_size"}, 1, kMaxIntermediate)
+          .value_or(nested.integer({"ffn_hidden_size"}, 1, kMaxIntermediate).value_or(config.intermediateSize));
+  if (moe.expertIntermediate == 0)
+    keys.fail(Error{keys.where() + ": moe_intermediate_size", "no such key", "the width of one expert", ""});
   moe.sharedExperts = keys.integer({"n_shared_experts", "num_shared_experts"}, 0, kMaxExperts).value_or(0);
   if (const auto width = keys.integer({"shared_expert_intermediate_size"}, 0, kMaxIntermediate)) {
     moe.sharedIntermediate = *width;
     moe.sharedExperts = *width > 0 ? 1 : 0;
     moe.sharedGate = *width > 0;
   } else {
-    moe.sharedIntermediate = moe.sharedExperts * keys.integer({"moe_shared_expert_intermediate_size", "share_expert_dim"}, 1, kMaxIntermediate).value_or(moe.expertIntermediate);
+    moe.sharedIntermediate =
+        moe.sharedExperts * keys.integer({"moe_shared_expert_intermediate_size", "share_expert_dim"}, 1, kMaxIntermediate)
+                                .value_or(moe.expertIntermediate);
   }
   const auto placed = expertLayers(keys, config.layerCount());
   for (size_t i = 0; i < config.layers.size(); ++i) {
@@ -276,7 +310,8 @@ void readLatentAttention(const ConfigReader& keys, ModelConfig& config) {
   if (!keys.has("kv_lora_rank")) return;
   const auto required = [&](std::string_view key) {
     const auto value = keys.integer({key}, 1, 1 << 16);
-    if (!value && !keys.has(key)) keys.fail(Error{fmt::format("{}: {}", keys.where(), key), "no such key", "a size, as kv_lora_rank is given", ""});
+    if (!value && !keys.has(key))
+      keys.fail(Error{fmt::format("{}: {}", keys.where(), key), "no such key", "a size, as kv_lora_rank is given", ""});
     return value.value_or(1);
   };
   LatentAttention latent;
@@ -297,13 +332,18 @@ void readLatentAttention(const ConfigReader& keys, ModelConfig& config) {
 void readTraits(const ConfigReader& keys, const ModelFamily& family, ModelConfig& config) {
   DecoderTraits& decoder = config.decoder;
   decoder.norm = family.norm;
-  decoder.normEpsilon = keys.number({"rms_norm_eps", "layer_norm_eps", "layer_norm_epsilon", "layernorm_epsilon", "norm_eps", "norm_epsilon", "rms_norm_epsilon", "block_norm_eps"}, 0, 1).value_or(family.normEpsilon);
+  decoder.normEpsilon = keys.number({"rms_norm_eps", "layer_norm_eps", "layer_norm_epsilon", "layernorm_epsilon", "norm_eps",
+                                     "norm_epsilon", "rms_norm_epsilon", "block_norm_eps"},
+                                    0, 1)
+                            .value_or(family.normEpsilon);
   decoder.normWeightOffset = family.normWeightOffset;
   decoder.gatedMlp = family.gatedMlp;
   decoder.activation = family.activation;
   if (const auto name = keys.text({"hidden_activation", "hidden_act", "activation_function", "mlp_hidden_act"})) {
-    if (const auto activation = activationOf(*name)) decoder.activation = *activation;
-    else config.missingInEngine.push_back(fmt::format("activation \"{}\"", *name));
+    if (const auto activation = activationOf(*name))
+      decoder.activation = *activation;
+    else
+      config.missingInEngine.push_back(fmt::format("activation \"{}\"", *name));
   }
   const bool normKey = keys.flag({"use_qk_norm", "qk_layernorm"}).value_or(false);
   decoder.qkNorm = family.qkNorm == QkNormRule::PerHead || (family.qkNorm == QkNormRule::Key && normKey);
@@ -314,7 +354,8 @@ void readTraits(const ConfigReader& keys, const ModelFamily& family, ModelConfig
 
   CheckpointTraits& checkpoint = config.checkpoint;
   const bool attentionBias = keys.flag({"attention_bias", "qkv_bias", "add_qkv_bias"}).value_or(false);
-  checkpoint.qkvBias = family.bias == BiasRule::AlwaysQkv || ((family.bias == BiasRule::Key || family.bias == BiasRule::KeyQkv) && attentionBias);
+  checkpoint.qkvBias =
+      family.bias == BiasRule::AlwaysQkv || ((family.bias == BiasRule::Key || family.bias == BiasRule::KeyQkv) && attentionBias);
   checkpoint.outputBias = family.bias == BiasRule::Key && attentionBias;
   checkpoint.mlpBias = family.bias == BiasRule::Key && keys.flag({"mlp_bias"}).value_or(false);
   if (family.bias == BiasRule::UseBias && keys.flag({"use_bias", "bias"}).value_or(false))
@@ -355,10 +396,13 @@ void readQuantization(const ConfigReader& keys, ModelConfig& config) {
     if (quantization.method == "unknown") quantization.method = "modelopt";
     quantization.bits = algorithm->find("FP4") != std::string::npos || algorithm->starts_with("W4") ? 4 : 8;
   }
-  if (quantization.method == "bitsandbytes" && quantization.bits == 0) quantization.bits = values.flag({"load_in_8bit"}).value_or(false) ? 8 : 4;
-  constexpr std::array kKnown = {"awq", "gptq", "fp8", "fbgemm_fp8", "mlx", "bitsandbytes", "compressed-tensors", "modelopt", "modelopt_fp4", "mxfp4"};
+  if (quantization.method == "bitsandbytes" && quantization.bits == 0)
+    quantization.bits = values.flag({"load_in_8bit"}).value_or(false) ? 8 : 4;
+  constexpr std::array kKnown = {"awq",      "gptq",         "fp8",  "fbgemm_fp8", "mlx", "bitsandbytes", "compressed-tensors",
+                                 "modelopt", "modelopt_fp4", "mxfp4"};
   if (std::find(kKnown.begin(), kKnown.end(), quantization.method) == kKnown.end())
-    config.warnings.push_back(fmt::format("quantization \"{}\" is unknown: sizes are those of the unquantized model", quantization.method));
+    config.warnings.push_back(
+        fmt::format("quantization \"{}\" is unknown: sizes are those of the unquantized model", quantization.method));
   if (quantization.method == "fp8" || quantization.method == "fbgemm_fp8") quantization.bits = 8;
   if (quantization.method == "mxfp4") quantization.bits = 4, quantization.groupSize = 32;
   config.quantization = std::move(quantization);
@@ -383,7 +427,8 @@ LibraryVersion libraryVersion(const ConfigReader& keys) {
 // Facts that no key tells: what some checkpoints store besides what is needed.
 void noteStoredExtras(const ConfigReader& keys, ModelConfig& config) {
   // Qwen3-0.6B and 1.7B ship lm_head.weight, the tied Qwen3-4B does not.
-  const bool small = (config.hiddenSize == 1024 || config.hiddenSize == 2048) && config.layerCount() == 28 && config.vocabSize == 151936;
+  const bool small =
+      (config.hiddenSize == 1024 || config.hiddenSize == 2048) && config.layerCount() == 28 && config.vocabSize == 151936;
   config.checkpoint.tiedHeadStored = config.tieWordEmbeddings && config.modelType == "qwen3" && small;
   const LibraryVersion version = libraryVersion(keys);
   config.checkpoint.inverseFrequencies =
@@ -405,9 +450,12 @@ Result<ModelConfig> parseModelConfig(std::string_view text, const std::string& w
   const ModelFamily* known = findModelFamily(config.modelType);
   const ModelFamily& family = known ? *known : kUnknownFamily;
   if (!known) {
-    config.warnings.push_back(config.modelType.empty() ? std::string("model_type is not given: sizes follow the Llama family's names")
-                                                       : fmt::format("model_type \"{}\" is unknown: sizes follow the Llama family's names", config.modelType));
-    config.missingInEngine.push_back(config.modelType.empty() ? std::string("an unnamed model family") : fmt::format("model family \"{}\"", config.modelType));
+    config.warnings.push_back(
+        config.modelType.empty()
+            ? std::string("model_type is not given: sizes follow the Llama family's names")
+            : fmt::format("model_type \"{}\" is unknown: sizes follow the Llama family's names", config.modelType));
+    config.missingInEngine.push_back(config.modelType.empty() ? std::string("an unnamed model family")
+                                                              : fmt::format("model family \"{}\"", config.modelType));
   }
   config.architecture = architectureOf(keys, family);
   const auto name = keys.text({"_name_or_path"});
@@ -428,7 +476,8 @@ Result<ModelConfig> parseModelConfig(std::string_view text, const std::string& w
   if (family.adjust && !error) family.adjust({keys, family, config});
   for (const auto& layer : config.layers)
     if (layer.ffn == FfnKind::Dense && layer.intermediateSize == 0 && !error)
-      keys.fail(Error{where + ": intermediate_size", "no such key", fmt::format("an integer from 1 to {}", kMaxIntermediate), ""});
+      keys.fail(
+          Error{where + ": intermediate_size", "no such key", fmt::format("an integer from 1 to {}", kMaxIntermediate), ""});
   if (!error && config.raw.contains("vision_config")) config.missingInEngine.emplace_back("image input");
   if (error) return tl::unexpected(*error);
   noteMissingInEngine(config);

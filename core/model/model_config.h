@@ -15,7 +15,18 @@
 
 namespace headroom {
 
-enum class AttentionKind : uint8_t { Full, SlidingWindow, ChunkedWindow, Latent /* MLA */, LinearAttention, Mamba, ShortConvolution, CrossAttention, None };
+enum class AttentionKind : uint8_t {
+  Full,
+  SlidingWindow,
+  ChunkedWindow,
+  Latent /* MLA */,
+  LinearAttention,
+  Mamba,
+  ShortConvolution,
+  CrossAttention,
+  None,
+  Compressed /* DeepSeek V4 */
+};
 enum class FfnKind : uint8_t { Dense, MixtureOfExperts, None };
 enum class NormKind : uint8_t { RmsNorm, LayerNorm };
 enum class Activation : uint8_t { Silu, Gelu, GeluTanh, Relu2 };
@@ -63,17 +74,18 @@ struct LayerSpec {
   bool indexer = false;        // sparse latent attention selects its tokens by an indexer
   bool valuesAreKeys = false;  // no v_proj: the keys serve as values (Gemma 4)
   friend bool sameKvShape(const LayerSpec& a, const LayerSpec& b) {
-    return a.attention == b.attention && a.window == b.window && a.kvHeads == b.kvHeads && a.headDim == b.headDim && a.vHeadDim == b.vHeadDim;
+    return a.attention == b.attention && a.window == b.window && a.kvHeads == b.kvHeads && a.headDim == b.headDim &&
+           a.vHeadDim == b.vHeadDim;
   }
 };
 
 struct QuantizationConfig {
   std::string method;  // "awq", "gptq", "fp8", "compressed-tensors", "mxfp4", "gguf", …
   int bits = 0;
-  int64_t groupSize = 0;                // 0: none; -1: one group a column
-  std::vector<int64_t> weightBlock;     // fp8 block, e.g. {128, 128}
+  int64_t groupSize = 0;             // 0: none; -1: one group a column
+  std::vector<int64_t> weightBlock;  // fp8 block, e.g. {128, 128}
   bool descAct = false, symmetric = true, zeroPoint = false;
-  std::vector<std::string> ignored;     // module names or "re:…" patterns that stay unquantized
+  std::vector<std::string> ignored;  // module names or "re:…" patterns that stay unquantized
   nlohmann::json raw;
 };
 
@@ -84,13 +96,13 @@ struct DecoderTraits {
   double normWeightOffset = 0.0;  // Gemma: 1 (weights are stored minus one)
   Activation activation = Activation::Silu;
   bool gatedMlp = true;
-  bool qkNorm = false;            // RMS norm of each query and key head before RoPE
-  bool qkNormFullWidth = false;   // OLMo 2: over all heads at once
-  bool preNorm = true;            // norm before attention and MLP (OLMo 2: false)
-  bool postNorm = false;          // norm of each branch's output before the residual (Gemma 2/3, OLMo 2, GLM-4)
-  bool parallelBlock = false;     // attention and MLP read the same norm (Cohere)
+  bool qkNorm = false;           // RMS norm of each query and key head before RoPE
+  bool qkNormFullWidth = false;  // OLMo 2: over all heads at once
+  bool preNorm = true;           // norm before attention and MLP (OLMo 2: false)
+  bool postNorm = false;         // norm of each branch's output before the residual (Gemma 2/3, OLMo 2, GLM-4)
+  bool parallelBlock = false;    // attention and MLP read the same norm (Cohere)
   bool attentionSinks = false;
-  double attentionScale = 0.0;    // 0: 1/sqrt(headDim)
+  double attentionScale = 0.0;                        // 0: 1/sqrt(headDim)
   double attentionSoftcap = 0.0, finalSoftcap = 0.0;  // 0: none
   double embeddingMultiplier = 1.0, residualMultiplier = 1.0, logitsMultiplier = 1.0;
 };
@@ -99,13 +111,13 @@ struct DecoderTraits {
 struct CheckpointTraits {
   bool qkvBias = false, outputBias = false, mlpBias = false, headBias = false, normBias = false;
   bool fusedQkv = false, fusedGateUp = false;
-  bool queryGate = false;           // q_proj also makes a gate for each query head (Qwen3-Next)
+  bool queryGate = false;  // q_proj also makes a gate for each query head (Qwen3-Next)
   bool expertBias = false;
-  int64_t additionalEmbeddings = 0; // rows of the embedding beyond the head's (Llama 3.2 Vision)
-  bool tiedHeadStored = false;      // lm_head is in the file although it equals the embedding
-  bool inverseFrequencies = false;  // rotary_emb.inv_freq of each layer (Transformers before 4.32)
-  int64_t mtpLayers = 0;            // multi-token prediction layers behind the decoder's
-  bool mtpEmbeddings = false;       // they bring their own embedding and head
+  int64_t additionalEmbeddings = 0;  // rows of the embedding beyond the head's (Llama 3.2 Vision)
+  bool tiedHeadStored = false;       // lm_head is in the file although it equals the embedding
+  bool inverseFrequencies = false;   // rotary_emb.inv_freq of each layer (Transformers before 4.32)
+  int64_t mtpLayers = 0;             // multi-token prediction layers behind the decoder's
+  bool mtpEmbeddings = false;        // they bring their own embedding and head
 };
 
 struct ModelConfig {

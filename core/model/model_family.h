@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Private to core/model: what the code of each model family knows and its config.json does not say. One family is one row of the table
-// in model_family.cpp; a family with keys of its own adds one function.
+// Private to core/model: what the code of each model family knows and its config.json does not say. One family is one row of the
+// table in model_family.cpp; a family with keys of its own adds one function.
 #pragma once
 
 #include "core/model/config_reader.h"
@@ -12,10 +12,10 @@ namespace headroom {
 
 // Which projections have biases.
 enum class BiasRule : uint8_t {
-  Key,         // attention_bias: q, k, v and o
-  KeyQkv,      // attention_bias: q, k and v only
-  AlwaysQkv,   // q, k and v without a key
-  UseBias,     // use_bias (or bias): attention, MLP and norms
+  Key,        // attention_bias: q, k, v and o
+  KeyQkv,     // attention_bias: q, k and v only
+  AlwaysQkv,  // q, k and v without a key
+  UseBias,    // use_bias (or bias): attention, MLP and norms
   Never,
 };
 
@@ -33,17 +33,18 @@ enum class NormPlaces : uint8_t {
 // Which layers see a window, where layer_types is silent.
 enum class WindowRule : uint8_t {
   None,
-  AllLayers,         // sliding_window alone decides (Mistral)
-  FromMaxWindow,     // use_sliding_window, from layer max_window_layers on (Qwen2)
-  EveryOther,        // even layers (Gemma 2, gpt-oss)
-  AllButEveryNth,    // the last of each sliding_window_pattern is full (Gemma 3, Cohere 2)
+  AllLayers,       // sliding_window alone decides (Mistral)
+  FromMaxWindow,   // use_sliding_window, from layer max_window_layers on (Qwen2)
+  EveryOther,      // even layers (Gemma 2, gpt-oss)
+  AllButEveryNth,  // the last of each sliding_window_pattern is full (Gemma 3, Cohere 2)
 };
 
 // How a checkpoint spells its tensors; defaults are Llama's. "{}" in experts stands for the expert's number.
 struct TensorNames {
   std::string_view model = "model.", embedding = "embed_tokens", layers = "layers.", finalNorm = "norm", head = "lm_head";
   std::string_view attentionNorm = "input_layernorm", ffnNorm = "post_attention_layernorm";
-  std::string_view attention = "self_attn.", q = "q_proj", k = "k_proj", v = "v_proj", o = "o_proj", qkv = "qkv_proj", qNorm = "q_norm", kNorm = "k_norm";
+  std::string_view attention = "self_attn.", q = "q_proj", k = "k_proj", v = "v_proj", o = "o_proj", qkv = "qkv_proj",
+                   qNorm = "q_norm", kNorm = "k_norm";
   std::string_view mlp = "mlp.", gate = "gate_proj", up = "up_proj", down = "down_proj", gateUp = "gate_up_proj";
   std::string_view moe = "mlp.", router = "gate", expertGate = "gate_proj", expertUp = "up_proj", expertDown = "down_proj";
   std::string_view shared = "mlp.shared_experts.", routerBias = "gate.e_score_correction_bias";
@@ -75,7 +76,7 @@ struct ModelFamily {
   WindowRule window = WindowRule::None;
   bool tiedByDefault = false;
   NormKind norm = NormKind::RmsNorm;
-  double normEpsilon = 1e-6;       // where the file is silent
+  double normEpsilon = 1e-6;  // where the file is silent
   double normWeightOffset = 0.0;
   bool gatedMlp = true;
   Activation activation = Activation::Silu;
@@ -83,12 +84,12 @@ struct ModelFamily {
   double partialRotary = 1.0;
   RopeStyle ropeStyle = RopeStyle::Neox;
   double ropeTheta = 10000.0;
-  int64_t vocabSize = 0;           // class default; 0: the key is required
+  int64_t vocabSize = 0;               // class default; 0: the key is required
   const TensorNames* names = nullptr;  // where they are not Llama's
   ExpertStyle experts = ExpertStyle::PerExpert;
-  std::string_view lacks = {};     // what the engine lacks beside what layers and traits tell
-  void (*adjust)(FamilyContext) = nullptr;             // keys of its own
-  void (*extras)(InventoryBuilder&) = nullptr;         // tensors outside the decoder's layers
+  std::string_view lacks = {};                  // what the engine lacks beside what layers and traits tell
+  void (*adjust)(FamilyContext) = nullptr;      // keys of its own
+  void (*extras)(InventoryBuilder&) = nullptr;  // tensors outside the decoder's layers
 };
 
 // Empty for a type that is not in the table.

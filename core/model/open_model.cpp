@@ -39,7 +39,8 @@ bool isFolder(const fs::path& path) {
 std::vector<std::string> filesIn(const fs::path& folder) {
   std::vector<std::string> names;
   std::error_code code;
-  for (fs::directory_iterator at(folder, code), end; !code && at != end; at.increment(code)) names.push_back(at->path().filename().string());
+  for (fs::directory_iterator at(folder, code), end; !code && at != end; at.increment(code))
+    names.push_back(at->path().filename().string());
   std::sort(names.begin(), names.end());
   return names;
 }
@@ -84,12 +85,16 @@ Result<std::vector<fs::path>> shardsOfIndex(const fs::path& folder) {
   const auto json = parsePythonJson(*text, index.string());
   if (!json) return tl::unexpected(json.error());
   const auto map = json->find("weight_map");
-  if (map == json->end() || !map->is_object() || map->empty()) return failure(index.string(), "no weight_map", "a map from tensors to files");
+  if (map == json->end() || !map->is_object() || map->empty())
+    return failure(index.string(), "no weight_map", "a map from tensors to files");
   std::set<std::string> names;
   for (const auto& [tensor, file] : map->items()) {
-    if (!file.is_string()) return failure(index.string() + ": weight_map", file.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace), "a file name");
+    if (!file.is_string())
+      return failure(index.string() + ": weight_map", file.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace),
+                     "a file name");
     const std::string name = file.get<std::string>();
-    if (name.empty() || fs::path(name).filename() != fs::path(name) || name == "..") return failure(index.string() + ": weight_map", name, "a file name without folders");
+    if (name.empty() || fs::path(name).filename() != fs::path(name) || name == "..")
+      return failure(index.string() + ": weight_map", name, "a file name without folders");
     names.insert(name);
   }
   std::vector<fs::path> shards;
@@ -99,8 +104,8 @@ Result<std::vector<fs::path>> shardsOfIndex(const fs::path& folder) {
     if (!fileExists(shards.back())) missing.push_back(name);
   }
   if (!missing.empty())
-    return failure(folder.string(), fmt::format("{} of {} shards missing ({})", missing.size(), names.size(), shortList(missing)), "all files of " + std::string(kIndexName),
-                   "download the missing files");
+    return failure(folder.string(), fmt::format("{} of {} shards missing ({})", missing.size(), names.size(), shortList(missing)),
+                   "all files of " + std::string(kIndexName), "download the missing files");
   return shards;
 }
 
@@ -113,11 +118,13 @@ Result<std::vector<fs::path>> weightFilesOf(const fs::path& folder) {
   for (const auto& name : filesIn(folder)) {
     if (!name.ends_with(".safetensors") || name.starts_with("adapter_") || name.starts_with("consolidated")) continue;
     int number = 0, count = 0;
-    if (std::sscanf(name.c_str(), "model-%5d-of-%5d.safetensors", &number, &count) == 2) promised = std::max<int64_t>(promised, count);
+    if (std::sscanf(name.c_str(), "model-%5d-of-%5d.safetensors", &number, &count) == 2)
+      promised = std::max<int64_t>(promised, count);
     shards.push_back(folder / name);
   }
   if (promised > static_cast<int64_t>(shards.size()))
-    return failure(folder.string(), fmt::format("{} of {} shards and no {}", shards.size(), promised, kIndexName), "all shards", "download the missing files");
+    return failure(folder.string(), fmt::format("{} of {} shards and no {}", shards.size(), promised, kIndexName), "all shards",
+                   "download the missing files");
   return shards;
 }
 
@@ -126,7 +133,9 @@ std::string nameOfAllExperts(const std::string& name) {
   const size_t at = name.find("experts.");
   if (at == std::string::npos) return name;
   const size_t begin = at + 8, end = name.find('.', begin);
-  if (end == std::string::npos || end == begin || !std::all_of(name.begin() + static_cast<std::ptrdiff_t>(begin), name.begin() + static_cast<std::ptrdiff_t>(end), [](char c) { return c >= '0' && c <= '9'; }))
+  if (end == std::string::npos || end == begin ||
+      !std::all_of(name.begin() + static_cast<std::ptrdiff_t>(begin), name.begin() + static_cast<std::ptrdiff_t>(end),
+                   [](char c) { return c >= '0' && c <= '9'; }))
     return name;
   return name.substr(0, begin) + "*" + name.substr(end);
 }
@@ -166,14 +175,17 @@ struct ExpectedTensor {
 
 ExpectedTensor expectedOf(const TensorEntry& formula, const std::string& name) {
   ExpectedTensor expected{formula.shape, formula.splitDim};
-  if (formula.name.find("experts.*.") == std::string::npos || name.find("experts.*.") != std::string::npos || expected.shape.empty()) return expected;
+  if (formula.name.find("experts.*.") == std::string::npos || name.find("experts.*.") != std::string::npos ||
+      expected.shape.empty())
+    return expected;
   expected.shape.erase(expected.shape.begin());
   if (expected.splitDim >= 0) --expected.splitDim;
   return expected;
 }
 
 // Differences between the files and the formula become warnings, the first of each kind by name.
-void compareWithFormula(const TensorInventory& formula, const FormulaIndex& index, const TensorInventory& files, ModelConfig& config) {
+void compareWithFormula(const TensorInventory& formula, const FormulaIndex& index, const TensorInventory& files,
+                        ModelConfig& config) {
   std::vector<std::string> different, additional, missing;
   std::set<const TensorEntry*> seen;
   for (const auto& entry : files.tensors) {
@@ -185,14 +197,20 @@ void compareWithFormula(const TensorInventory& formula, const FormulaIndex& inde
     seen.insert(known);
     const auto expected = expectedOf(*known, entry.name);
     if (expected.shape != entry.shape)
-      different.push_back(fmt::format("{} has shape [{}], by the configuration [{}]", entry.name, fmt::join(entry.shape, ", "), fmt::join(expected.shape, ", ")));
+      different.push_back(fmt::format("{} has shape [{}], by the configuration [{}]", entry.name, fmt::join(entry.shape, ", "),
+                                      fmt::join(expected.shape, ", ")));
   }
   for (const auto& entry : formula.tensors)
     if (!seen.contains(&entry) && entry.loaded) missing.push_back(entry.name);
   for (size_t i = 0; i < std::min(different.size(), kShownDifferences); ++i) config.warnings.push_back(different[i]);
-  if (different.size() > kShownDifferences) config.warnings.push_back(fmt::format("{} more tensors differ from the configuration", different.size() - kShownDifferences));
-  if (!missing.empty()) config.warnings.push_back(fmt::format("the files lack {} tensors that the configuration expects: {}", missing.size(), shortList(missing)));
-  if (!additional.empty()) config.warnings.push_back(fmt::format("the files hold {} tensors that the configuration does not tell of: {}", additional.size(), shortList(additional)));
+  if (different.size() > kShownDifferences)
+    config.warnings.push_back(fmt::format("{} more tensors differ from the configuration", different.size() - kShownDifferences));
+  if (!missing.empty())
+    config.warnings.push_back(
+        fmt::format("the files lack {} tensors that the configuration expects: {}", missing.size(), shortList(missing)));
+  if (!additional.empty())
+    config.warnings.push_back(fmt::format("the files hold {} tensors that the configuration does not tell of: {}",
+                                          additional.size(), shortList(additional)));
   if (!missing.empty() || !different.empty()) config.missingInEngine.push_back("tensors that do not follow the configuration");
 }
 
@@ -212,25 +230,52 @@ void adoptExpected(TensorEntry& entry, const TensorEntry* formula) {
   entry.splitDim = expected.splitDim;
   entry.segments = formula->segments;
   // Packed weights count what they stand for.
-  if (formula->logicalParameters) entry.logicalParameters = formula->shape == entry.shape ? *formula->logicalParameters : *formula->logicalParameters / std::max<int64_t>(1, formula->shape.front());
+  if (formula->logicalParameters)
+    entry.logicalParameters = formula->shape == entry.shape
+                                  ? *formula->logicalParameters
+                                  : *formula->logicalParameters / std::max<int64_t>(1, formula->shape.front());
+}
+
+// The files decide which type the weights have; config.json may name the one of training.
+void takeStoredDType(ModelSource& source) {
+  if (source.config.quantization) return;
+  std::map<DType, int64_t> bytes;
+  for (const auto& tensor : source.inventory.tensors)
+    if (isFloating(tensor.dtype)) bytes[tensor.dtype] += tensor.storedBytes().count();
+  const auto most =
+      std::max_element(bytes.begin(), bytes.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  if (most == bytes.end() || most->first == source.config.dtype) return;
+  source.config.warnings.push_back(
+      fmt::format("config.json says {}, the files hold {}", dtypeName(source.config.dtype), dtypeName(most->first)));
+  source.config.dtype = most->first;
 }
 
 Result<ModelSource> openFolder(const fs::path& folder) {
+  std::error_code unreadable;
+  if (fs::directory_iterator(folder, unreadable); unreadable)
+    return failure(folder.string(), unreadable.message(), "a model folder that can be read");
   const auto names = filesIn(folder);
-  if (names.empty()) return failure(folder.string(), "an empty folder", "a model folder with config.json", "download the model again");
+  if (names.empty())
+    return failure(folder.string(), "an empty folder", "a model folder with config.json", "download the model again");
   if (!fileExists(folder / "config.json")) {
     std::vector<std::string> ggufs;
     for (const auto& name : names)
       if (name.ends_with(".gguf")) ggufs.push_back(name);
-    if (!ggufs.empty()) return failure(folder.string(), fmt::format("GGUF files ({}) and no config.json", shortList(ggufs)), "a model folder with config.json", "give the .gguf file itself");
+    if (!ggufs.empty())
+      return failure(folder.string(), fmt::format("GGUF files ({}) and no config.json", shortList(ggufs)),
+                     "a model folder with config.json", "give the .gguf file itself");
     if (fileExists(folder / "adapter_config.json"))
-      return failure(folder.string(), "an adapter (adapter_config.json) without config.json", "a whole model", "merge the adapter into its base model first");
+      return failure(folder.string(), "an adapter (adapter_config.json) without config.json", "a whole model",
+                     "merge the adapter into its base model first");
     if (fileExists(folder / "params.json") || fileExists(folder / "consolidated.safetensors"))
-      return failure(folder.string(), "a model in its maker's own format (params.json) without config.json", "a model folder with config.json",
-                     "download the Hugging Face files of the model");
-    if (fileExists(folder / "tokenizer.json") || fileExists(folder / "tokenizer_config.json") || fileExists(folder / "tokenizer.model"))
-      return failure(folder.string(), "a tokenizer and no config.json", "a model folder with config.json", "download the model's other files");
-    return failure(folder.string(), fmt::format("no config.json among {}", shortList(names)), "a model folder with config.json", "is it a folder above or below?");
+      return failure(folder.string(), "a model in its maker's own format (params.json) without config.json",
+                     "a model folder with config.json", "download the Hugging Face files of the model");
+    if (fileExists(folder / "tokenizer.json") || fileExists(folder / "tokenizer_config.json") ||
+        fileExists(folder / "tokenizer.model"))
+      return failure(folder.string(), "a tokenizer and no config.json", "a model folder with config.json",
+                     "download the model's other files");
+    return failure(folder.string(), fmt::format("no config.json among {}", shortList(names)), "a model folder with config.json",
+                   "is it a folder above or below?");
   }
   auto config = readConfigFile(folder / "config.json");
   if (!config) return tl::unexpected(config.error());
@@ -245,10 +290,13 @@ Result<ModelSource> openFolder(const fs::path& folder) {
       const ConfigReader keys(*json, "generation_config.json", ignored);
       const auto* eos = keys.find({"eos_token_id"});
       std::vector<int64_t> ids;
-      if (eos && eos->is_array()) ids = keys.integers({"eos_token_id"}, 0, INT32_MAX);
-      else if (const auto id = keys.integer({"eos_token_id"}, 0, INT32_MAX)) ids = {*id};
+      if (eos && eos->is_array())
+        ids = keys.integers({"eos_token_id"}, 0, INT32_MAX);
+      else if (const auto id = keys.integer({"eos_token_id"}, 0, INT32_MAX))
+        ids = {*id};
       for (int64_t id : ids)
-        if (auto& list = source.config.eosTokenIds; std::find(list.begin(), list.end(), id) == list.end()) list.push_back(static_cast<int32_t>(id));
+        if (auto& list = source.config.eosTokenIds; std::find(list.begin(), list.end(), id) == list.end())
+          list.push_back(static_cast<int32_t>(id));
     }
   }
 
@@ -257,9 +305,12 @@ Result<ModelSource> openFolder(const fs::path& folder) {
   auto files = weightFilesOf(folder);
   if (!files) return tl::unexpected(files.error());
   if (files->empty()) {
-    const bool pickled = std::any_of(names.begin(), names.end(), [](const auto& name) { return name.ends_with(".bin") || name.ends_with(".pth") || name.ends_with(".pt"); });
-    source.config.warnings.push_back(pickled ? "the weights are PyTorch pickles, which are not read: sizes follow the configuration"
-                                             : "no weight files in the folder: sizes follow the configuration");
+    const bool pickled = std::any_of(names.begin(), names.end(), [](const auto& name) {
+      return name.ends_with(".bin") || name.ends_with(".pth") || name.ends_with(".pt");
+    });
+    source.config.warnings.push_back(pickled
+                                         ? "the weights are PyTorch pickles, which are not read: sizes follow the configuration"
+                                         : "no weight files in the folder: sizes follow the configuration");
     source.inventory = formula;
     return source;
   }
@@ -273,8 +324,9 @@ Result<ModelSource> openFolder(const fs::path& folder) {
     source.weightFiles.push_back(file);
     for (const auto& tensor : header->tensors) {
       if (const auto [first, inserted] = owner.emplace(tensor.name, file); !inserted)
-        return failure(file.string(), fmt::format("tensor {} once more (first in {})", tensor.name, first->second.filename().string()), "each tensor in one file",
-                       "remove the files that do not belong to the model");
+        return failure(file.string(),
+                       fmt::format("tensor {} once more (first in {})", tensor.name, first->second.filename().string()),
+                       "each tensor in one file", "remove the files that do not belong to the model");
       TensorEntry entry;
       entry.name = tensor.name;
       const TensorName name = readTensorName(tensor.name, source.config);
@@ -291,8 +343,10 @@ Result<ModelSource> openFolder(const fs::path& folder) {
     }
   }
   source.origin = ModelSource::Origin::SafetensorsHeaders;
+  takeStoredDType(source);
   // A head that the files do not have can only be the embedding.
-  if (!source.config.tieWordEmbeddings && !source.inventory.find(TensorRole::LmHead) && source.inventory.find(TensorRole::TokenEmbedding)) {
+  if (!source.config.tieWordEmbeddings && !source.inventory.find(TensorRole::LmHead) &&
+      source.inventory.find(TensorRole::TokenEmbedding)) {
     source.config.tieWordEmbeddings = true;
     source.config.warnings.push_back("the files hold no lm_head: the embedding is taken for it");
   }
@@ -322,18 +376,24 @@ std::vector<double> readFloats(const GgufHeader& header, std::string_view name) 
 // Frequency divisors stand in tensors: rope_freqs (Llama 3's scaling, worked out) or rope_factors_long and _short.
 Status readRopeTensors(const GgufHeader& header, const std::string& where, RopeParameters& rope) {
   const auto fits = [&](const std::vector<double>& factors) {
-    return static_cast<int64_t>(factors.size()) * 2 == rope.rotaryDim && std::all_of(factors.begin(), factors.end(), [](double f) { return f > 0 && f < 1e9; });
+    return static_cast<int64_t>(factors.size()) * 2 == rope.rotaryDim &&
+           std::all_of(factors.begin(), factors.end(), [](double f) { return f > 0 && f < 1e9; });
   };
   const auto frequencies = readFloats(header, "rope_freqs.weight");
-  const auto longFactors = readFloats(header, "rope_factors_long.weight"), shortFactors = readFloats(header, "rope_factors_short.weight");
+  const auto longFactors = readFloats(header, "rope_factors_long.weight"),
+             shortFactors = readFloats(header, "rope_factors_short.weight");
   if (!frequencies.empty()) {
-    if (!fits(frequencies)) return failure(where + ": rope_freqs.weight", fmt::format("{} values", frequencies.size()), fmt::format("{} positive divisors", rope.rotaryDim / 2));
+    if (!fits(frequencies))
+      return failure(where + ": rope_freqs.weight", fmt::format("{} values", frequencies.size()),
+                     fmt::format("{} positive divisors", rope.rotaryDim / 2));
     rope.scaling = RopeScaling::LongRope;
     rope.shortFactors = rope.longFactors = frequencies;
     rope.attentionFactor = 1.0;
   } else if (!longFactors.empty() || !shortFactors.empty()) {
     if (!fits(longFactors) || !fits(shortFactors))
-      return failure(where + ": rope_factors_long/short.weight", fmt::format("{} and {} values", longFactors.size(), shortFactors.size()), fmt::format("{} positive divisors each", rope.rotaryDim / 2));
+      return failure(where + ": rope_factors_long/short.weight",
+                     fmt::format("{} and {} values", longFactors.size(), shortFactors.size()),
+                     fmt::format("{} positive divisors each", rope.rotaryDim / 2));
     rope.scaling = RopeScaling::LongRope;
     rope.longFactors = longFactors;
     rope.shortFactors = shortFactors;
@@ -368,7 +428,9 @@ Result<ModelSource> openGguf(const fs::path& file) {
     entry.shape = tensor.shape;
     entry.location = TensorLocation{tensor.file, tensor.offset, tensor.bytes};
     entry.loaded = isLoaded(entry, source.config);
-    if (!assignSplit(entry, source.config)) different.push_back(fmt::format("{} has shape [{}], which does not follow the metadata", entry.name, fmt::join(entry.shape, ", ")));
+    if (!assignSplit(entry, source.config))
+      different.push_back(
+          fmt::format("{} has shape [{}], which does not follow the metadata", entry.name, fmt::join(entry.shape, ", ")));
     source.inventory.tensors.push_back(std::move(entry));
   }
   if (!different.empty()) {
@@ -397,8 +459,10 @@ Result<ModelSource> openConfigFile(const fs::path& file) {
   const fs::path folder = file.parent_path();
   if (file.filename() == "config.json") {
     const auto names = filesIn(folder);
-    const bool weights = std::any_of(names.begin(), names.end(), [](const auto& name) { return name.ends_with(".safetensors") || name == kIndexName; });
-    const bool weightsHere = std::any_of(names.begin(), names.end(), [](const auto& name) { return name.ends_with(".safetensors"); });
+    const bool weights = std::any_of(names.begin(), names.end(),
+                                     [](const auto& name) { return name.ends_with(".safetensors") || name == kIndexName; });
+    const bool weightsHere =
+        std::any_of(names.begin(), names.end(), [](const auto& name) { return name.ends_with(".safetensors"); });
     if (weights && weightsHere) return openFolder(folder);
   }
   auto config = readConfigFile(file);
@@ -433,16 +497,19 @@ Result<ModelSource> openModel(const std::string& model) {
     const std::string name = path.filename().string();
     if (name.ends_with(".safetensors"))
       return fileExists(path.parent_path() / "config.json") ? openFolder(path.parent_path())
-                                                        : failure(path.string(), "weights without config.json beside them", "a model folder", "download the model's other files");
+                                                            : failure(path.string(), "weights without config.json beside them",
+                                                                      "a model folder", "download the model's other files");
     if (name.ends_with(".json")) return openConfigFile(path);
     const auto head = readFileHead(path, 8);
     if (!head) return tl::unexpected(head.error());
     if (name.find(".gguf") != std::string::npos || head->starts_with("GGUF")) return openGguf(path);
     if (head->starts_with("{")) return openConfigFile(path);
-    return failure(path.string(), fmt::format("a file that begins {}", describeBytes(*head)), "a config.json, a model folder or a .gguf file");
+    return failure(path.string(), fmt::format("a file that begins {}", describeBytes(*head)),
+                   "a config.json, a model folder or a .gguf file");
   }
   if (const CatalogModel* entry = findCatalogModel(model)) return openCatalogModel(*entry);
-  return failure(model, "no such file or folder, and no model of this name in the catalog", "a config.json, a model folder, a .gguf file or a catalog name such as Qwen/Qwen2.5-72B-Instruct",
+  return failure(model, "no such file or folder, and no model of this name in the catalog",
+                 "a config.json, a model folder, a .gguf file or a catalog name such as Qwen/Qwen2.5-72B-Instruct",
                  model.find('/') == std::string::npos ? "check the spelling" : "download the model first, or check the spelling");
 }
 

@@ -28,7 +28,9 @@ class QuantizedLinear {
     }
   }
 
-  void addPlain() { add("weight", m_builder.config().dtype, {m_linear.out, m_linear.in}, {0}, {1}, m_linear.out * m_linear.in, true); }
+  void addPlain() {
+    add("weight", m_builder.config().dtype, {m_linear.out, m_linear.in}, {0}, {1}, m_linear.out * m_linear.in, true);
+  }
 
   void addQuantized() {
     const QuantizationConfig& format = *m_builder.config().quantization;
@@ -46,7 +48,8 @@ class QuantizedLinear {
   int64_t logical() const { return m_linear.out * m_linear.in; }
   int64_t group(const QuantizationConfig& format) const { return format.groupSize > 0 ? format.groupSize : m_linear.in; }
 
-  void add(const char* suffix, DType dtype, std::vector<int64_t> shape, StoredAxis outAxis, StoredAxis inAxis, std::optional<int64_t> logical, bool isWeight = false) {
+  void add(const char* suffix, DType dtype, std::vector<int64_t> shape, StoredAxis outAxis, StoredAxis inAxis,
+           std::optional<int64_t> logical, bool isWeight = false) {
     TensorEntry entry;
     entry.name = m_linear.module + "." + suffix;
     entry.role = isWeight && !m_builder.m_unloaded ? m_linear.role : TensorRole::Other;
@@ -81,15 +84,28 @@ class QuantizedLinear {
     m_builder.m_inventory.tensors.push_back(std::move(entry));
   }
 
+  // DeepSeek V4: FP4 experts in blocks of 32, the rest FP8 in tiles, scales of one byte each.
+  void addFp4Mixture(const QuantizationConfig& format) {
+    const bool expert = m_linear.experts > 0;
+    const int64_t rows = expert || format.weightBlock.size() != 2 ? 1 : format.weightBlock[0];
+    const int64_t columns = expert || format.weightBlock.size() != 2 ? 32 : format.weightBlock[1];
+    const bool even = (m_linear.out * m_linear.in) % 2 == 0;
+    add("weight", expert && even ? DType::F4E2M1 : DType::F8E4M3, {m_linear.out, m_linear.in}, {0}, {1}, logical(), true);
+    add("scale", DType::F8E8M0, {ceilDiv(m_linear.out, rows), ceilDiv(m_linear.in, columns)}, {0, rows}, {1, columns}, 0);
+  }
+
   void addFp8(const QuantizationConfig& format) {
+    if (m_builder.keys().has("expert_dtype")) return addFp4Mixture(format);
     add("weight", DType::F8E4M3, {m_linear.out, m_linear.in}, {0}, {1}, logical(), true);
     if (format.weightBlock.size() == 2) {
       const int64_t rows = format.weightBlock[0], columns = format.weightBlock[1];
-      add("weight_scale_inv", DType::F32, {ceilDiv(m_linear.out, rows), ceilDiv(m_linear.in, columns)}, {0, rows}, {1, columns}, std::nullopt);
+      add("weight_scale_inv", DType::F32, {ceilDiv(m_linear.out, rows), ceilDiv(m_linear.in, columns)}, {0, rows}, {1, columns},
+          std::nullopt);
       return;
     }
     add("weight_scale_inv", DType::F32, {}, {}, {}, 0);
-    if (format.raw.is_object() && format.raw.value("activation_scheme", nlohmann::json()) == "static") add("activation_scale", DType::F32, {}, {}, {}, 0);
+    if (format.raw.is_object() && format.raw.value("activation_scheme", nlohmann::json()) == "static")
+      add("activation_scale", DType::F32, {}, {}, {}, 0);
   }
 
   void addAwq(const QuantizationConfig& format) {
@@ -102,16 +118,20 @@ class QuantizedLinear {
   void addGptq(const QuantizationConfig& format) {
     const int64_t bits = format.bits == 0 ? 4 : format.bits, groups = ceilDiv(m_linear.in, group(format));
     // Three bits are packed 32 to 3 words, the others evenly.
-    add("qweight", DType::I32, {ceilDiv(m_linear.in * bits, 32), m_linear.out}, {1}, {0, std::max<int64_t>(1, 32 / bits)}, logical(), true);
-    add("qzeros", DType::I32, {groups, ceilDiv(m_linear.out * bits, 32)}, {1, std::max<int64_t>(1, 32 / bits)}, {0, group(format)}, 0);
+    add("qweight", DType::I32, {ceilDiv(m_linear.in * bits, 32), m_linear.out}, {1}, {0, std::max<int64_t>(1, 32 / bits)},
+        logical(), true);
+    add("qzeros", DType::I32, {groups, ceilDiv(m_linear.out * bits, 32)}, {1, std::max<int64_t>(1, 32 / bits)},
+        {0, group(format)}, 0);
     add("scales", DType::F16, {groups, m_linear.out}, {1}, {0, group(format)}, 0);
     add("g_idx", DType::I32, {m_linear.in}, {}, {0}, 0);
   }
 
   void addMlx(const QuantizationConfig& format) {
     const int64_t bits = format.bits == 0 ? 4 : format.bits, groups = ceilDiv(m_linear.in, group(format));
-    add("weight", DType::I32, {m_linear.out, ceilDiv(m_linear.in * bits, 32)}, {0}, {1, std::max<int64_t>(1, 32 / bits)}, logical(), true);
-    for (const char* name : {"scales", "biases"}) add(name, m_builder.config().dtype, {m_linear.out, groups}, {0}, {1, group(format)}, 0);
+    add("weight", DType::I32, {m_linear.out, ceilDiv(m_linear.in * bits, 32)}, {0}, {1, std::max<int64_t>(1, 32 / bits)},
+        logical(), true);
+    for (const char* name : {"scales", "biases"})
+      add(name, m_builder.config().dtype, {m_linear.out, groups}, {0}, {1, group(format)}, 0);
   }
 
   void addInt8() {
@@ -134,7 +154,9 @@ class QuantizedLinear {
   }
 
   void addCompressed(const QuantizationConfig& format) {
-    const std::string name = format.raw.is_object() && format.raw.contains("format") && format.raw["format"].is_string() ? format.raw["format"].get<std::string>() : "";
+    const std::string name = format.raw.is_object() && format.raw.contains("format") && format.raw["format"].is_string()
+                                 ? format.raw["format"].get<std::string>()
+                                 : "";
     const DType scale = m_builder.config().dtype;
     if (name == "pack-quantized") {
       const int64_t packed = 32 / std::max(1, format.bits == 0 ? 4 : format.bits);
@@ -171,8 +193,10 @@ class QuantizedLinear {
 
 void InventoryBuilder::linear(Linear linear) {
   QuantizedLinear stored(*this, linear);
-  if (isQuantized(linear.module)) stored.addQuantized();
-  else stored.addPlain();
+  if (isQuantized(linear.module))
+    stored.addQuantized();
+  else
+    stored.addPlain();
   if (!linear.bias) return;
   TensorEntry& entry = tensor(TensorRole::Other, linear.module + ".bias", {linear.out}, linear.layer);
   if (m_unloaded) return;

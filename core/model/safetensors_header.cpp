@@ -16,9 +16,7 @@ constexpr int64_t kLengthBytes = 8;
 constexpr int64_t kMaxHeaderBytes = 100'000'000;  // the format's own limit
 constexpr size_t kMaxDimensions = 16;
 
-std::string clipped(const std::string& name) {
-  return name.size() <= 120 ? name : name.substr(0, 117) + "...";
-}
+std::string clipped(const std::string& name) { return name.size() <= 120 ? name : name.substr(0, 117) + "..."; }
 
 std::string jsonText(const nlohmann::json& value) {
   return clipped(value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
@@ -33,10 +31,12 @@ std::optional<int64_t> elementCount(const std::vector<int64_t>& shape) {
 }
 
 Result<std::vector<int64_t>> naturalNumbers(const nlohmann::json& list, const std::string& where, size_t limit) {
-  if (!list.is_array() || list.size() > limit) return failure(where, jsonText(list), fmt::format("a list of at most {} natural numbers", limit));
+  if (!list.is_array() || list.size() > limit)
+    return failure(where, jsonText(list), fmt::format("a list of at most {} natural numbers", limit));
   std::vector<int64_t> numbers;
   for (const auto& value : list) {
-    if (!value.is_number_integer() || (value.is_number_unsigned() && value.get<uint64_t>() > INT64_MAX) || value.get<int64_t>() < 0)
+    if (!value.is_number_integer() || (value.is_number_unsigned() && value.get<uint64_t>() > INT64_MAX) ||
+        value.get<int64_t>() < 0)
       return failure(where, jsonText(value), "a natural number");
     numbers.push_back(value.get<int64_t>());
   }
@@ -44,8 +44,9 @@ Result<std::vector<int64_t>> naturalNumbers(const nlohmann::json& list, const st
 }
 
 // One entry of the header. An unknown dtype leaves `tensor` empty and names it in a warning.
-Result<std::optional<SafetensorsTensor>> readTensor(const std::string& name, const nlohmann::json& entry, int64_t dataBegin, int64_t dataBytes,
-                                                    const std::string& file, std::vector<std::string>& warnings) {
+Result<std::optional<SafetensorsTensor>> readTensor(const std::string& name, const nlohmann::json& entry, int64_t dataBegin,
+                                                    int64_t dataBytes, const std::string& file,
+                                                    std::vector<std::string>& warnings) {
   const std::string where = fmt::format("{}: tensor {}", file, clipped(name));
   if (!entry.is_object() || !entry.contains("dtype") || !entry.contains("shape") || !entry.contains("data_offsets"))
     return failure(where, jsonText(entry), "an object with dtype, shape and data_offsets");
@@ -58,13 +59,14 @@ Result<std::optional<SafetensorsTensor>> readTensor(const std::string& name, con
   const int64_t begin = (*offsets)[0], end = (*offsets)[1];
   if (begin > end) return failure(where + " data_offsets", fmt::format("[{}, {}]", begin, end), "a begin before the end");
   if (end > dataBytes)
-    return failure(where, fmt::format("data up to byte {} of {} that the file holds", end, std::max<int64_t>(dataBytes, 0)), "a complete file",
-                   "the download is truncated; fetch it again");
+    return failure(where, fmt::format("data up to byte {} of {} that the file holds", end, std::max<int64_t>(dataBytes, 0)),
+                   "a complete file", "the download is truncated; fetch it again");
 
   const std::string dtypeText = entry["dtype"].get<std::string>();
   const auto dtype = parseDType(dtypeText);
   if (!dtype || isBlockQuantized(*dtype)) {
-    warnings.push_back(fmt::format("tensor {} has dtype {}, which this reader does not know; it is left out", clipped(name), clipped(dtypeText)));
+    warnings.push_back(fmt::format("tensor {} has dtype {}, which this reader does not know; it is left out", clipped(name),
+                                   clipped(dtypeText)));
     return std::nullopt;
   }
   const auto elements = elementCount(*shape);
@@ -72,10 +74,12 @@ Result<std::optional<SafetensorsTensor>> readTensor(const std::string& name, con
   if (!elements || *elements > INT64_MAX / info.blockBytes)
     return failure(where + " shape", jsonText(entry["shape"]), "a shape whose bytes fit the file");
   if (*elements % info.blockElements != 0)
-    return failure(where + " shape", fmt::format("{} elements of {}", *elements, info.name), "an even count: two are stored in a byte");
+    return failure(where + " shape", fmt::format("{} elements of {}", *elements, info.name),
+                   "an even count: two are stored in a byte");
   const Bytes bytes = storageBytes(*dtype, *elements);
   if (bytes.count() != end - begin)
-    return failure(where, fmt::format("{} bytes of data", end - begin), fmt::format("{} bytes ({} of shape {})", bytes.count(), info.name, jsonText(entry["shape"])),
+    return failure(where, fmt::format("{} bytes of data", end - begin),
+                   fmt::format("{} bytes ({} of shape {})", bytes.count(), info.name, jsonText(entry["shape"])),
                    "the file is damaged; fetch it again");
   return SafetensorsTensor{name, *dtype, std::move(*shape), dataBegin + begin, bytes};
 }
@@ -92,8 +96,8 @@ Status checkLayout(const std::vector<SafetensorsTensor>& tensors, int64_t dataBe
   int64_t unused = 0;
   for (const auto* tensor : order) {
     if (tensor->offset < covered && previous)
-      return failure(where, fmt::format("tensors {} and {} share bytes", clipped(previous->name), clipped(tensor->name)), "data of their own",
-                     "the file is damaged; fetch it again");
+      return failure(where, fmt::format("tensors {} and {} share bytes", clipped(previous->name), clipped(tensor->name)),
+                     "data of their own", "the file is damaged; fetch it again");
     unused += tensor->offset - covered;
     covered = tensor->offset + tensor->bytes.count();
     previous = tensor;
@@ -110,13 +114,15 @@ Result<SafetensorsHeader> parseSafetensorsHeader(std::string_view json, int64_t 
   std::set<std::string, std::less<>> seen;
   std::string repeated;
   const auto noteRepeats = [&](int depth, nlohmann::json::parse_event_t event, nlohmann::json& value) {
-    if (depth == 1 && event == nlohmann::json::parse_event_t::key && !seen.insert(value.get<std::string>()).second && repeated.empty())
+    if (depth == 1 && event == nlohmann::json::parse_event_t::key && !seen.insert(value.get<std::string>()).second &&
+        repeated.empty())
       repeated = value.get<std::string>();
     return true;
   };
   const nlohmann::json header = nlohmann::json::parse(json, noteRepeats, /*allow_exceptions=*/false);
   if (header.is_discarded() || !header.is_object())
-    return failure(where, fmt::format("a header that begins {}", describeBytes(json)), "a JSON object of tensors", "is this a safetensors file? fetch it again");
+    return failure(where, fmt::format("a header that begins {}", describeBytes(json)), "a JSON object of tensors",
+                   "is this a safetensors file? fetch it again");
   if (!repeated.empty()) return failure(where, fmt::format("tensor {} twice", clipped(repeated)), "each name once");
 
   SafetensorsHeader result;
@@ -127,7 +133,8 @@ Result<SafetensorsHeader> parseSafetensorsHeader(std::string_view json, int64_t 
     if (*tensor) result.tensors.push_back(std::move(**tensor));
   }
   const bool complete = result.warnings.empty();
-  if (auto layout = checkLayout(result.tensors, dataBegin, fileSize, where, result.warnings, complete); !layout) return tl::unexpected(layout.error());
+  if (auto layout = checkLayout(result.tensors, dataBegin, fileSize, where, result.warnings, complete); !layout)
+    return tl::unexpected(layout.error());
   return result;
 }
 
@@ -146,13 +153,16 @@ Result<SafetensorsHeader> readSafetensorsHeader(const std::filesystem::path& fil
     return failure(where, fmt::format("{} bytes", *size), expected, "the download is truncated; fetch it again");
 
   uint64_t length = 0;
-  for (int64_t i = kLengthBytes - 1; i >= 0; --i) length = length << 8 | static_cast<unsigned char>((*head)[static_cast<size_t>(i)]);
+  for (int64_t i = kLengthBytes - 1; i >= 0; --i)
+    length = length << 8 | static_cast<unsigned char>((*head)[static_cast<size_t>(i)]);
   const auto remaining = static_cast<uint64_t>(*size - kLengthBytes);
   if (length > static_cast<uint64_t>(kMaxHeaderBytes))
     return failure(where, fmt::format("a header length of {} bytes (the file begins {})", length, describeBytes(*head)),
-                   fmt::format("at most {} bytes", kMaxHeaderBytes), "this is not a safetensors file, or it is damaged; fetch it again");
+                   fmt::format("at most {} bytes", kMaxHeaderBytes),
+                   "this is not a safetensors file, or it is damaged; fetch it again");
   if (length > remaining)
-    return failure(where, fmt::format("a header of {} bytes in a file of {}", length, *size), "a complete file", "the download is truncated; fetch it again");
+    return failure(where, fmt::format("a header of {} bytes in a file of {}", length, *size), "a complete file",
+                   "the download is truncated; fetch it again");
   head = readFileHead(file, kLengthBytes + static_cast<int64_t>(length));
   if (!head) return tl::unexpected(head.error());
   if (head->size() != kLengthBytes + length) return failure(where, "a file that shrank while it was read", expected);

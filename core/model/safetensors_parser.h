@@ -8,7 +8,8 @@
 
 namespace headroom {
 
-// `json` is the header's text, without the 8 bytes of its length; `fileSize` bounds every offset; `where` names the file in errors.
+// `json` is the header's text, without the 8 bytes of its length; `fileSize` bounds every offset; `where` names the file in
+// errors.
 Result<SafetensorsHeader> parseSafetensorsHeader(std::string_view json, int64_t fileSize, const std::string& where);
 
 }  // namespace headroom

@@ -11,11 +11,47 @@
 namespace headroom {
 
 enum class TensorRole : uint8_t {
-  TokenEmbedding, FinalNorm, FinalNormBias, LmHead, LmHeadBias,
-  AttentionNorm, AttentionNormBias, PostAttentionNorm, FfnNorm, FfnNormBias, PostFfnNorm,
-  Q, K, V, O, QBias, KBias, VBias, OBias, QNorm, KNorm, Qkv /* fused rows q, k, v */, QkvBias, Sinks,
-  Gate, Up, Down, GateUp /* fused rows gate, up */, GateBias, UpBias, DownBias,
-  Router, RouterBias, ExpertGate, ExpertUp, ExpertDown, ExpertGateUp, SharedGate, SharedUp, SharedDown, SharedRouter,
+  TokenEmbedding,
+  FinalNorm,
+  FinalNormBias,
+  LmHead,
+  LmHeadBias,
+  AttentionNorm,
+  AttentionNormBias,
+  PostAttentionNorm,
+  FfnNorm,
+  FfnNormBias,
+  PostFfnNorm,
+  Q,
+  K,
+  V,
+  O,
+  QBias,
+  KBias,
+  VBias,
+  OBias,
+  QNorm,
+  KNorm,
+  Qkv /* fused rows q, k, v */,
+  QkvBias,
+  Sinks,
+  Gate,
+  Up,
+  Down,
+  GateUp /* fused rows gate, up */,
+  GateBias,
+  UpBias,
+  DownBias,
+  Router,
+  RouterBias,
+  ExpertGate,
+  ExpertUp,
+  ExpertDown,
+  ExpertGateUp,
+  SharedGate,
+  SharedUp,
+  SharedDown,
+  SharedRouter,
   RopeFrequencies,  // GGUF rope_freqs.weight
   Other,            // counted and planned, unknown to the decoder
 };
@@ -39,28 +75,28 @@ struct TensorLocation {
 };
 
 struct TensorEntry {
-  std::string name;             // as the checkpoint spells it
+  std::string name;  // as the checkpoint spells it
   TensorRole role = TensorRole::Other;
-  int layer = -1;               // -1: outside the layers
-  int expert = -1;              // -1: not one expert's own
-  DType dtype = DType::BF16;    // as stored
-  std::vector<int64_t> shape;   // logical elements, outermost first: (out, in) for matrices
-  int splitDim = -1;            // dimension that is divided over TP ranks; -1: every rank holds all
+  int layer = -1;              // -1: outside the layers
+  int expert = -1;             // -1: not one expert's own
+  DType dtype = DType::BF16;   // as stored
+  std::vector<int64_t> shape;  // logical elements, outermost first: (out, in) for matrices
+  int splitDim = -1;           // dimension that is divided over TP ranks; -1: every rank holds all
   std::vector<SplitSegment> segments;
-  bool loaded = true;           // false: stored but not held by an engine (MTP layers, inv_freq, a tied head stored again)
+  bool loaded = true;  // false: stored but not held by an engine (MTP layers, inv_freq, a tied head stored again)
   std::optional<TensorLocation> location;  // where file headers were read
-  // What it counts as in parameters(), where that is not its elements: packed weights count the numbers they stand for, the scales of
-  // packed formats none.
+  // What it counts as in parameters(), where that is not its elements: packed weights count the numbers they stand for, the
+  // scales of packed formats none.
   std::optional<int64_t> logicalParameters;
 
   int64_t elements() const;
   int64_t parameters() const { return logicalParameters.value_or(elements()); }
-  Bytes storedBytes() const;    // by dtype and shape (rows padded to no block)
+  Bytes storedBytes() const;  // by dtype and shape (rows padded to no block)
 };
 
 struct TensorInventory {
   std::vector<TensorEntry> tensors;
-  int64_t parameters() const;       // elements of all tensors the checkpoint stores (packed formats: logical elements)
+  int64_t parameters() const;  // elements of all tensors the checkpoint stores (packed formats: logical elements)
   Bytes checkpointBytes() const;
   const TensorEntry* find(TensorRole role, int layer = -1, int expert = -1) const;
 };

@@ -24,44 +24,60 @@ Split splitOfRole(TensorRole role, const ModelConfig& config, const LayerSpec& l
   switch (role) {
     case TensorRole::TokenEmbedding:
     case TensorRole::LmHead:
-    case TensorRole::LmHeadBias: return rows(SplitUnit::Vocabulary, config.vocabSize, 1);
+    case TensorRole::LmHeadBias:
+      return rows(SplitUnit::Vocabulary, config.vocabSize, 1);
     case TensorRole::Q:
-    case TensorRole::QBias: return rows(SplitUnit::QHeads, layer.qHeads, layer.headDim);
+    case TensorRole::QBias:
+      return rows(SplitUnit::QHeads, layer.qHeads, layer.headDim);
     case TensorRole::K:
-    case TensorRole::KBias: return rows(SplitUnit::KvHeads, layer.kvHeads, layer.headDim);
+    case TensorRole::KBias:
+      return rows(SplitUnit::KvHeads, layer.kvHeads, layer.headDim);
     case TensorRole::V:
-    case TensorRole::VBias: return rows(SplitUnit::KvHeads, layer.kvHeads, layer.vHeadDim);
-    case TensorRole::O: return columns(SplitUnit::QHeads, layer.qHeads, layer.vHeadDim);
+    case TensorRole::VBias:
+      return rows(SplitUnit::KvHeads, layer.kvHeads, layer.vHeadDim);
+    case TensorRole::O:
+      return columns(SplitUnit::QHeads, layer.qHeads, layer.vHeadDim);
     case TensorRole::Qkv:
     case TensorRole::QkvBias:
       return {0,
               {{SplitUnit::QHeads, layer.qHeads * layer.headDim, layer.headDim},
                {SplitUnit::KvHeads, layer.kvHeads * layer.headDim, layer.headDim},
                {SplitUnit::KvHeads, layer.kvHeads * layer.vHeadDim, layer.vHeadDim}}};
-    case TensorRole::QNorm: return config.decoder.qkNormFullWidth ? rows(SplitUnit::QHeads, layer.qHeads, layer.headDim) : Split{};
-    case TensorRole::KNorm: return config.decoder.qkNormFullWidth ? rows(SplitUnit::KvHeads, layer.kvHeads, layer.headDim) : Split{};
-    case TensorRole::Sinks: return rows(SplitUnit::QHeads, layer.qHeads, 1);
+    case TensorRole::QNorm:
+      return config.decoder.qkNormFullWidth ? rows(SplitUnit::QHeads, layer.qHeads, layer.headDim) : Split{};
+    case TensorRole::KNorm:
+      return config.decoder.qkNormFullWidth ? rows(SplitUnit::KvHeads, layer.kvHeads, layer.headDim) : Split{};
+    case TensorRole::Sinks:
+      return rows(SplitUnit::QHeads, layer.qHeads, 1);
     case TensorRole::Gate:
     case TensorRole::Up:
     case TensorRole::GateBias:
-    case TensorRole::UpBias: return rows(SplitUnit::MlpColumns, layer.intermediateSize, 1);
-    case TensorRole::Down: return columns(SplitUnit::MlpColumns, layer.intermediateSize, 1);
+    case TensorRole::UpBias:
+      return rows(SplitUnit::MlpColumns, layer.intermediateSize, 1);
+    case TensorRole::Down:
+      return columns(SplitUnit::MlpColumns, layer.intermediateSize, 1);
     case TensorRole::GateUp:
       return {0, {{SplitUnit::MlpColumns, layer.intermediateSize, 1}, {SplitUnit::MlpColumns, layer.intermediateSize, 1}}};
     case TensorRole::ExpertGate:
-    case TensorRole::ExpertUp: return rows(SplitUnit::ExpertColumns, moe.expertIntermediate, 1);
-    case TensorRole::ExpertDown: return columns(SplitUnit::ExpertColumns, moe.expertIntermediate, 1);
+    case TensorRole::ExpertUp:
+      return rows(SplitUnit::ExpertColumns, moe.expertIntermediate, 1);
+    case TensorRole::ExpertDown:
+      return columns(SplitUnit::ExpertColumns, moe.expertIntermediate, 1);
     case TensorRole::ExpertGateUp:
       return {0, {{SplitUnit::ExpertColumns, moe.expertIntermediate, 1}, {SplitUnit::ExpertColumns, moe.expertIntermediate, 1}}};
     case TensorRole::SharedGate:
-    case TensorRole::SharedUp: return rows(SplitUnit::SharedColumns, moe.sharedIntermediate, 1);
-    case TensorRole::SharedDown: return columns(SplitUnit::SharedColumns, moe.sharedIntermediate, 1);
-    default: return {};
+    case TensorRole::SharedUp:
+      return rows(SplitUnit::SharedColumns, moe.sharedIntermediate, 1);
+    case TensorRole::SharedDown:
+      return columns(SplitUnit::SharedColumns, moe.sharedIntermediate, 1);
+    default:
+      return {};
   }
 }
 
 bool isExpertMatrix(TensorRole role) {
-  return role == TensorRole::ExpertGate || role == TensorRole::ExpertUp || role == TensorRole::ExpertDown || role == TensorRole::ExpertGateUp;
+  return role == TensorRole::ExpertGate || role == TensorRole::ExpertUp || role == TensorRole::ExpertDown ||
+         role == TensorRole::ExpertGateUp;
 }
 
 struct Suffix {
@@ -108,8 +124,9 @@ constexpr Suffix kLayerNames[] = {
 
 // What follows "experts.N.".
 constexpr Suffix kExpertNames[] = {
-    {"gate_proj.weight", TensorRole::ExpertGate}, {"up_proj.weight", TensorRole::ExpertUp}, {"down_proj.weight", TensorRole::ExpertDown},
-    {"w1.weight", TensorRole::ExpertGate},        {"w3.weight", TensorRole::ExpertUp},      {"w2.weight", TensorRole::ExpertDown},
+    {"gate_proj.weight", TensorRole::ExpertGate}, {"up_proj.weight", TensorRole::ExpertUp},
+    {"down_proj.weight", TensorRole::ExpertDown}, {"w1.weight", TensorRole::ExpertGate},
+    {"w3.weight", TensorRole::ExpertUp},          {"w2.weight", TensorRole::ExpertDown},
 };
 
 constexpr Suffix kOuterNames[] = {
@@ -160,8 +177,9 @@ constexpr Suffix kGgufLayerNames[] = {
 };
 
 constexpr Suffix kGgufOuterNames[] = {
-    {"token_embd.weight", TensorRole::TokenEmbedding}, {"output.weight", TensorRole::LmHead},     {"output.bias", TensorRole::LmHeadBias},
-    {"output_norm.weight", TensorRole::FinalNorm},     {"output_norm.bias", TensorRole::FinalNormBias}, {"rope_freqs.weight", TensorRole::RopeFrequencies},
+    {"token_embd.weight", TensorRole::TokenEmbedding}, {"output.weight", TensorRole::LmHead},
+    {"output.bias", TensorRole::LmHeadBias},           {"output_norm.weight", TensorRole::FinalNorm},
+    {"output_norm.bias", TensorRole::FinalNormBias},   {"rope_freqs.weight", TensorRole::RopeFrequencies},
 };
 
 template <size_t N>
@@ -209,7 +227,8 @@ bool assignSplit(TensorEntry& entry, const ModelConfig& config) {
   // One entry for all experts of a layer has their number in front.
   if (isExpertMatrix(entry.role) && entry.shape.size() == 3) ++split.dim;
   // Tables may have more rows than the vocabulary.
-  if (split.segments.front().unit == SplitUnit::Vocabulary && !entry.shape.empty() && entry.shape[0] > config.vocabSize) split.segments.front().elements = entry.shape[0];
+  if (split.segments.front().unit == SplitUnit::Vocabulary && !entry.shape.empty() && entry.shape[0] > config.vocabSize)
+    split.segments.front().elements = entry.shape[0];
   int64_t sum = 0;
   for (const auto& segment : split.segments) sum += segment.elements;
   if (split.dim >= static_cast<int>(entry.shape.size()) || entry.shape[static_cast<size_t>(split.dim)] != sum) return false;
@@ -229,11 +248,13 @@ TensorName readTensorName(std::string_view name, const ModelConfig& config) {
   }
   std::string_view rest = name.substr(at + 7);
   const std::string_view before = name.substr(0, at);
-  const bool languageModel = before.empty() || before == "model." || before == "language_model.model." || before == "model.language_model.";
+  const bool languageModel =
+      before.empty() || before == "model." || before == "language_model.model." || before == "model.language_model.";
   const auto layer = takeIndex(rest);
   if (!layer || !languageModel) return result;
   result.layer = *layer;
-  if (const size_t experts = rest.find("experts."); experts != std::string_view::npos && rest.substr(0, experts).find("shared") == std::string_view::npos) {
+  if (const size_t experts = rest.find("experts.");
+      experts != std::string_view::npos && rest.substr(0, experts).find("shared") == std::string_view::npos) {
     std::string_view inner = rest.substr(experts + 8);
     if (const auto expert = takeIndex(inner)) {
       result.expert = *expert;

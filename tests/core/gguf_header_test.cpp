@@ -33,7 +33,14 @@ class GgufHeaderTest : public QObject {
  private slots:
   void readsEveryValueType() {
     GgufWriter writer;
-    writer.text("s", "text").u32("u32", 4000000000u).u64("u64", 1ull << 60).i32("i32", -5).f32("f32", 0.5f).flag("bool", true).texts("list", {"a", "b"}).i32s("numbers", {1, -2, 3});
+    writer.text("s", "text")
+        .u32("u32", 4000000000u)
+        .u64("u64", 1ull << 60)
+        .i32("i32", -5)
+        .f32("f32", 0.5f)
+        .flag("bool", true)
+        .texts("list", {"a", "b"})
+        .i32s("numbers", {1, -2, 3});
     const auto header = read(writer.bytes());
     QVERIFY2(header, header ? "" : header.error().message().c_str());
     const auto& data = header->metadata;
@@ -86,7 +93,8 @@ class GgufHeaderTest : public QObject {
     QCOMPARE(header->unknownTensors.size(), size_t(1));
     QCOMPARE(header->unknownTensors[0].type, 77u);
     QCOMPARE(header->unknownTensors[0].bytesUpToNext.count(), 128);
-    QCOMPARE(header->warnings.at(0), std::string("tensor blk.0.ffn_down_exps.weight uses tensor type 77, newer than this reader"));
+    QCOMPARE(header->warnings.at(0),
+             std::string("tensor blk.0.ffn_down_exps.weight uses tensor type 77, newer than this reader"));
   }
 
   void joinsSplitFiles() {
@@ -122,7 +130,9 @@ class GgufHeaderTest : public QObject {
       QTest::newRow(name) << QByteArray::fromStdString(bytes) << file << message;
     };
     const std::string good = small().bytes();
-    const auto number = [](uint64_t value, int bytes) { return std::string(reinterpret_cast<const char*>(&value), static_cast<size_t>(bytes)); };
+    const auto number = [](uint64_t value, int bytes) {
+      return std::string(reinterpret_cast<const char*>(&value), static_cast<size_t>(bytes));
+    };
     row("empty", "", "an empty file");
     row("lfs pointer", "version https://git-lfs.github.com/spec/v1\noid sha256:ab\nsize 4912\n", "a Git LFS pointer");
     row("html", "\n<html><body>404</body></html>", "an HTML page");
@@ -132,20 +142,26 @@ class GgufHeaderTest : public QObject {
     row("version 1", "GGUF" + number(1, 4) + good.substr(8), "GGUF version 1");
     row("version 9", "GGUF" + number(9, 4) + good.substr(8), "GGUF version 9");
     row("only magic", "GGUF", "past the end of the file (4 bytes)");
-    row("countless tensors", good.substr(0, 8) + number(uint64_t{1} << 62, 8) + good.substr(16), "tensors and 2 metadata keys in");
+    row("countless tensors", good.substr(0, 8) + number(uint64_t{1} << 62, 8) + good.substr(16),
+        "tensors and 2 metadata keys in");
     row("countless keys", good.substr(0, 16) + number(UINT64_MAX, 8) + good.substr(24), "18446744073709551615 metadata keys");
     row("key longer than the file", good.substr(0, 24) + number(60000, 8) + good.substr(32), "a metadata key of 60000 bytes");
     row("key longer than allowed", good.substr(0, 24) + number(uint64_t{1} << 40, 8) + good.substr(32), "at most 65535 bytes");
-    row("cut in the metadata", GgufWriter().text("k", std::string(1000, 'x')).bytes().substr(0, 500), "a string of 1000 bytes at byte 45, past the end of the file (500 bytes)");
+    row("cut in the metadata", GgufWriter().text("k", std::string(1000, 'x')).bytes().substr(0, 500),
+        "a string of 1000 bytes at byte 45, past the end of the file (500 bytes)");
     row("cut in the data", good.substr(0, good.size() - 1), "the download is truncated, or the file was split into raw parts");
     row("raw piece", good.substr(0, good.size() / 2), "one raw piece of a file that was cut into pieces", "model.gguf.part1of2");
     row("value type 13", GgufWriter().raw("k", 13, "").bytes() + std::string(16, 'x'), "metadata key k of value type 13");
-    row("array of arrays", GgufWriter().raw("k", 9, number(9, 4) + number(1, 8)).bytes() + std::string(64, 'x'), "arrays inside an array");
-    row("array longer than the file", GgufWriter().raw("k", 9, number(4, 4) + number(uint64_t{1} << 61, 8)).bytes() + std::string(64, 'x'), "array elements, more than the file holds");
+    row("array of arrays", GgufWriter().raw("k", 9, number(9, 4) + number(1, 8)).bytes() + std::string(64, 'x'),
+        "arrays inside an array");
+    row("array longer than the file",
+        GgufWriter().raw("k", 9, number(4, 4) + number(uint64_t{1} << 61, 8)).bytes() + std::string(64, 'x'),
+        "array elements, more than the file holds");
     row("key twice", GgufWriter().u32("k", 1).u32("k", 2).bytes(), "metadata key k twice");
     row("tensor twice", GgufWriter().tensor("a", 0, {8}).tensor("a", 0, {8}).bytes(), "the name twice");
     row("five dimensions", GgufWriter().tensor("a", 0, {1, 1, 1, 1, 1}).bytes(), "tensor a with 5 dimensions");
-    row("extent overflow", GgufWriter().tensor("a", 0, {int64_t{1} << 40, int64_t{1} << 40}, 64).bytes(), "a shape that fits the file");
+    row("extent overflow", GgufWriter().tensor("a", 0, {int64_t{1} << 40, int64_t{1} << 40}, 64).bytes(),
+        "a shape that fits the file");
     row("broken block", GgufWriter().tensor("a", 8, {33}, 64).bytes(), "rows of 33 elements of Q8_0, expected a multiple of 32");
     row("alignment of 0", GgufWriter().u32("general.alignment", 0).tensor("a", 0, {8}).bytes(), "a power of two up to 1048576");
     row("alignment of 24", GgufWriter().u32("general.alignment", 24).tensor("a", 0, {8}).bytes(), "a power of two up to 1048576");
@@ -173,13 +189,15 @@ class GgufHeaderTest : public QObject {
     int read = 0;
     for (int round = 0; round < 30000; ++round) {
       std::string damaged = good;
-      for (int hits = 1 + static_cast<int>(random() % 3); hits > 0; --hits) damaged[8 + random() % (damaged.size() - 8)] = static_cast<char>(random() % 4 ? random() % 256 : 0xFF);
+      for (int hits = 1 + static_cast<int>(random() % 3); hits > 0; --hits)
+        damaged[8 + random() % (damaged.size() - 8)] = static_cast<char>(random() % 4 ? random() % 256 : 0xFF);
       if (random() % 4 == 0) damaged.resize(4 + random() % (damaged.size() - 4));
       const auto parsed = parseGgufHeader(damaged, static_cast<int64_t>(damaged.size()), random() % 2, "fuzz");
       if (!parsed) continue;
       QVERIFY(!parsed->needsMore);
       ++read;
-      for (const auto& tensor : parsed->header.tensors) QVERIFY(tensor.offset >= 0 && tensor.offset + tensor.bytes.count() <= static_cast<int64_t>(damaged.size()));
+      for (const auto& tensor : parsed->header.tensors)
+        QVERIFY(tensor.offset >= 0 && tensor.offset + tensor.bytes.count() <= static_cast<int64_t>(damaged.size()));
     }
     QVERIFY(read > 0);
   }

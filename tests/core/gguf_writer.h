@@ -40,7 +40,8 @@ class GgufWriter {
     if (bytes < 0) bytes = type == 8 ? elements / 32 * 34 : type == 1 ? elements * 2 : elements * 4;
     return tensorAt(name, type, extents, (static_cast<int64_t>(m_data.size()) + 31) / 32 * 32, bytes);
   }
-  GgufWriter& tensorAt(const std::string& name, uint32_t type, const std::vector<int64_t>& extents, int64_t offset, int64_t bytes, const std::string& content = {}) {
+  GgufWriter& tensorAt(const std::string& name, uint32_t type, const std::vector<int64_t>& extents, int64_t offset, int64_t bytes,
+                       const std::string& content = {}) {
     ++m_tensors;
     m_infos += counted(name) + number(static_cast<uint32_t>(extents.size()));
     for (int64_t extent : extents) m_infos += number(static_cast<uint64_t>(extent));
@@ -52,7 +53,8 @@ class GgufWriter {
   GgufWriter& floats(const std::string& name, const std::vector<float>& values) {
     std::string content(values.size() * sizeof(float), '\0');
     std::memcpy(content.data(), values.data(), content.size());
-    return tensorAt(name, 0, {static_cast<int64_t>(values.size())}, (static_cast<int64_t>(m_data.size()) + 31) / 32 * 32, 0, content);
+    return tensorAt(name, 0, {static_cast<int64_t>(values.size())}, (static_cast<int64_t>(m_data.size()) + 31) / 32 * 32, 0,
+                    content);
   }
 
   std::string bytes() const {

@@ -10,9 +10,17 @@ namespace {
 
 // A small Llama with keys replaced or added.
 std::string llama(const nlohmann::json& changes = nlohmann::json::object()) {
-  nlohmann::json config = {{"model_type", "llama"},     {"architectures", {"LlamaForCausalLM"}}, {"hidden_size", 64},          {"num_hidden_layers", 4},
-                           {"num_attention_heads", 8},  {"num_key_value_heads", 2},              {"intermediate_size", 160},   {"vocab_size", 300},
-                           {"max_position_embeddings", 512}, {"torch_dtype", "float16"},         {"rms_norm_eps", 1e-6}};
+  nlohmann::json config = {{"model_type", "llama"},
+                           {"architectures", {"LlamaForCausalLM"}},
+                           {"hidden_size", 64},
+                           {"num_hidden_layers", 4},
+                           {"num_attention_heads", 8},
+                           {"num_key_value_heads", 2},
+                           {"intermediate_size", 160},
+                           {"vocab_size", 300},
+                           {"max_position_embeddings", 512},
+                           {"torch_dtype", "float16"},
+                           {"rms_norm_eps", 1e-6}};
   for (const auto& [key, value] : changes.items()) config[key] = value;
   return config.dump();
 }
@@ -48,7 +56,8 @@ class ModelConfigTest : public QObject {
     QVERIFY(!config.tieWordEmbeddings && !config.checkpoint.qkvBias);
     QVERIFY(config.missingInEngine.empty());
     QVERIFY(config.warnings.empty());
-    QVERIFY(config.layers[3].attention == AttentionKind::Full && config.layers[3].rope && config.layers[3].intermediateSize == 160);
+    QVERIFY(config.layers[3].attention == AttentionKind::Full && config.layers[3].rope &&
+            config.layers[3].intermediateSize == 160);
   }
 
   void knowsWhatTheFamiliesDoNotSay() {
@@ -68,8 +77,12 @@ class ModelConfigTest : public QObject {
     const ModelConfig smollm3 = parsed(llama({{"model_type", "smollm3"}}));
     QVERIFY(smollm3.tieWordEmbeddings && smollm3.layers[2].rope && !smollm3.layers[3].rope && smollm3.missingInEngine.empty());
 
-    const ModelConfig gemma2 = parsed(llama({{"model_type", "gemma2"}, {"sliding_window", 64}, {"hidden_activation", "gelu_pytorch_tanh"}, {"attn_logit_softcapping", 50.0},
-                                             {"final_logit_softcapping", 30.0}, {"query_pre_attn_scalar", 16}}));
+    const ModelConfig gemma2 = parsed(llama({{"model_type", "gemma2"},
+                                             {"sliding_window", 64},
+                                             {"hidden_activation", "gelu_pytorch_tanh"},
+                                             {"attn_logit_softcapping", 50.0},
+                                             {"final_logit_softcapping", 30.0},
+                                             {"query_pre_attn_scalar", 16}}));
     QVERIFY(gemma2.tieWordEmbeddings && gemma2.decoder.postNorm && gemma2.decoder.preNorm);
     QCOMPARE(gemma2.decoder.attentionScale, 0.25);
     QCOMPARE(gemma2.decoder.embeddingMultiplier, 8.0);
@@ -77,8 +90,12 @@ class ModelConfigTest : public QObject {
     QVERIFY(gemma2.layers[0].attention == AttentionKind::SlidingWindow && gemma2.layers[1].attention == AttentionKind::Full);
     QVERIFY(mentions(gemma2.missingInEngine, "soft-capped logits"));
 
-    const ModelConfig gemma3 = parsed(llama({{"model_type", "gemma3_text"}, {"num_hidden_layers", 12}, {"sliding_window", 64}, {"rope_scaling", {{"rope_type", "linear"}, {"factor", 8.0}}}}));
-    QVERIFY(gemma3.layers[4].attention == AttentionKind::SlidingWindow && gemma3.layers[5].attention == AttentionKind::Full && gemma3.layers[4].localRope && !gemma3.layers[5].localRope);
+    const ModelConfig gemma3 = parsed(llama({{"model_type", "gemma3_text"},
+                                             {"num_hidden_layers", 12},
+                                             {"sliding_window", 64},
+                                             {"rope_scaling", {{"rope_type", "linear"}, {"factor", 8.0}}}}));
+    QVERIFY(gemma3.layers[4].attention == AttentionKind::SlidingWindow && gemma3.layers[5].attention == AttentionKind::Full &&
+            gemma3.layers[4].localRope && !gemma3.layers[5].localRope);
     QVERIFY(gemma3.rope.scaling == RopeScaling::Linear && gemma3.localRope.scaling == RopeScaling::None);
     QCOMPARE(gemma3.localRope.theta, 10000.0);
     QCOMPARE(gemma3.rope.theta, 1000000.0);
@@ -86,14 +103,19 @@ class ModelConfigTest : public QObject {
     const ModelConfig olmo2 = parsed(llama({{"model_type", "olmo2"}}));
     QVERIFY(!olmo2.decoder.preNorm && olmo2.decoder.postNorm && olmo2.decoder.qkNormFullWidth);
 
-    const ModelConfig granite = parsed(llama({{"model_type", "granite"}, {"logits_scaling", 4.0}, {"attention_multiplier", 0.5}, {"residual_multiplier", 0.25}, {"embedding_multiplier", 12.0}}));
+    const ModelConfig granite = parsed(llama({{"model_type", "granite"},
+                                              {"logits_scaling", 4.0},
+                                              {"attention_multiplier", 0.5},
+                                              {"residual_multiplier", 0.25},
+                                              {"embedding_multiplier", 12.0}}));
     QCOMPARE(granite.decoder.logitsMultiplier, 0.25);
     QCOMPARE(granite.decoder.attentionScale, 0.5);
     QCOMPARE(granite.decoder.residualMultiplier, 0.25);
     QCOMPARE(granite.decoder.embeddingMultiplier, 12.0);
 
     const ModelConfig cohere2 = parsed(llama({{"model_type", "cohere2"}, {"sliding_window", 64}, {"logit_scale", 0.25}}));
-    QVERIFY(cohere2.decoder.parallelBlock && cohere2.decoder.norm == NormKind::LayerNorm && cohere2.rope.style == RopeStyle::Interleaved);
+    QVERIFY(cohere2.decoder.parallelBlock && cohere2.decoder.norm == NormKind::LayerNorm &&
+            cohere2.rope.style == RopeStyle::Interleaved);
     QVERIFY(cohere2.layers[0].rope && !cohere2.layers[3].rope);
 
     const ModelConfig glm4 = parsed(llama({{"model_type", "glm4"}, {"attention_bias", true}}));
@@ -107,21 +129,39 @@ class ModelConfigTest : public QObject {
   }
 
   void readsRopeScaling() {
-    const ModelConfig llama3 = parsed(llama({{"rope_scaling", {{"rope_type", "llama3"}, {"factor", 8.0}, {"low_freq_factor", 1.0}, {"high_freq_factor", 4.0}, {"original_max_position_embeddings", 64}}}}));
+    const ModelConfig llama3 = parsed(llama({{"rope_scaling",
+                                              {{"rope_type", "llama3"},
+                                               {"factor", 8.0},
+                                               {"low_freq_factor", 1.0},
+                                               {"high_freq_factor", 4.0},
+                                               {"original_max_position_embeddings", 64}}}}));
     QVERIFY(llama3.rope.scaling == RopeScaling::Llama3);
     QCOMPARE(llama3.rope.originalContext, 64);
 
-    const ModelConfig yarn = parsed(llama({{"rope_parameters", {{"rope_type", "yarn"}, {"factor", 4.0}, {"rope_theta", 777.0}, {"truncate", false}, {"attention_factor", 1.5}, {"original_max_position_embeddings", 64}}}}));
+    const ModelConfig yarn = parsed(llama({{"rope_parameters",
+                                            {{"rope_type", "yarn"},
+                                             {"factor", 4.0},
+                                             {"rope_theta", 777.0},
+                                             {"truncate", false},
+                                             {"attention_factor", 1.5},
+                                             {"original_max_position_embeddings", 64}}}}));
     QVERIFY(yarn.rope.scaling == RopeScaling::Yarn && !yarn.rope.truncate);
     QCOMPARE(yarn.rope.theta, 777.0);
     QCOMPARE(*yarn.rope.attentionFactor, 1.5);
 
-    const ModelConfig longRope = parsed(llama({{"model_type", "phi3"}, {"original_max_position_embeddings", 128}, {"rope_scaling", {{"type", "longrope"}, {"short_factor", {1, 1, 1, 1}}, {"long_factor", {2, 2, 2, 2.5}}}}}));
+    const ModelConfig longRope = parsed(
+        llama({{"model_type", "phi3"},
+               {"original_max_position_embeddings", 128},
+               {"rope_scaling", {{"type", "longrope"}, {"short_factor", {1, 1, 1, 1}}, {"long_factor", {2, 2, 2, 2.5}}}}}));
     QVERIFY(longRope.rope.scaling == RopeScaling::LongRope && longRope.rope.originalContext == 128);
     QCOMPARE(longRope.rope.longFactors[3], 2.5);
 
-    const ModelConfig byLayer = parsed(llama({{"layer_types", {"sliding_attention", "full_attention", "sliding_attention", "full_attention"}}, {"sliding_window", 32},
-                                              {"rope_parameters", {{"full_attention", {{"rope_type", "default"}, {"rope_theta", 5000.0}}}, {"sliding_attention", {{"rope_type", "default"}, {"rope_theta", 100.0}}}}}}));
+    const ModelConfig byLayer =
+        parsed(llama({{"layer_types", {"sliding_attention", "full_attention", "sliding_attention", "full_attention"}},
+                      {"sliding_window", 32},
+                      {"rope_parameters",
+                       {{"full_attention", {{"rope_type", "default"}, {"rope_theta", 5000.0}}},
+                        {"sliding_attention", {{"rope_type", "default"}, {"rope_theta", 100.0}}}}}}));
     QCOMPARE(byLayer.rope.theta, 5000.0);
     QCOMPARE(byLayer.localRope.theta, 100.0);
     QVERIFY(byLayer.layers[0].localRope && !byLayer.layers[1].localRope);
@@ -130,8 +170,17 @@ class ModelConfigTest : public QObject {
   }
 
   void readsExperts() {
-    const ModelConfig config = parsed(llama({{"model_type", "deepseek_v3"}, {"n_routed_experts", 16}, {"num_experts_per_tok", 4}, {"moe_intermediate_size", 24}, {"n_shared_experts", 2},
-                                             {"first_k_dense_replace", 1}, {"kv_lora_rank", 32}, {"q_lora_rank", nullptr}, {"qk_nope_head_dim", 16}, {"qk_rope_head_dim", 8}, {"v_head_dim", 12}}));
+    const ModelConfig config = parsed(llama({{"model_type", "deepseek_v3"},
+                                             {"n_routed_experts", 16},
+                                             {"num_experts_per_tok", 4},
+                                             {"moe_intermediate_size", 24},
+                                             {"n_shared_experts", 2},
+                                             {"first_k_dense_replace", 1},
+                                             {"kv_lora_rank", 32},
+                                             {"q_lora_rank", nullptr},
+                                             {"qk_nope_head_dim", 16},
+                                             {"qk_rope_head_dim", 8},
+                                             {"v_head_dim", 12}}));
     QVERIFY(config.layers[0].ffn == FfnKind::Dense && config.layers[1].ffn == FfnKind::MixtureOfExperts);
     QCOMPARE(config.layers[1].moe.experts, 16);
     QCOMPARE(config.layers[1].moe.sharedIntermediate, 48);
@@ -145,7 +194,10 @@ class ModelConfigTest : public QObject {
   }
 
   void readsTheLanguageModelOfSeveralParts() {
-    nlohmann::json outer = {{"model_type", "gemma3"}, {"architectures", {"Gemma3ForConditionalGeneration"}}, {"torch_dtype", "bfloat16"}, {"vision_config", {{"hidden_size", 32}}}};
+    nlohmann::json outer = {{"model_type", "gemma3"},
+                            {"architectures", {"Gemma3ForConditionalGeneration"}},
+                            {"torch_dtype", "bfloat16"},
+                            {"vision_config", {{"hidden_size", 32}}}};
     outer["text_config"] = nlohmann::json::parse(llama({{"model_type", "gemma3_text"}}));
     outer["text_config"].erase("vocab_size");
     outer["text_config"].erase("torch_dtype");
@@ -159,21 +211,34 @@ class ModelConfigTest : public QObject {
   }
 
   void readsQuantization() {
-    const ModelConfig awq = parsed(llama({{"quantization_config", {{"quant_method", "awq"}, {"bits", 4}, {"group_size", 128}, {"zero_point", true}, {"modules_to_not_convert", {"lm_head"}}}}}));
+    const ModelConfig awq = parsed(llama({{"quantization_config",
+                                           {{"quant_method", "awq"},
+                                            {"bits", 4},
+                                            {"group_size", 128},
+                                            {"zero_point", true},
+                                            {"modules_to_not_convert", {"lm_head"}}}}}));
     QCOMPARE(awq.quantization->method, std::string("awq"));
     QCOMPARE(awq.quantization->groupSize, 128);
-    QVERIFY(awq.quantization->zeroPoint && mentions(awq.quantization->ignored, "lm_head") && mentions(awq.missingInEngine, "awq quantization"));
-    const ModelConfig fp8 = parsed(llama({{"quantization_config", {{"quant_method", "fp8"}, {"weight_block_size", {128, 128}}}}}));
+    QVERIFY(awq.quantization->zeroPoint && mentions(awq.quantization->ignored, "lm_head") &&
+            mentions(awq.missingInEngine, "awq quantization"));
+    const ModelConfig fp8 =
+        parsed(llama({{"quantization_config", {{"quant_method", "fp8"}, {"weight_block_size", {128, 128}}}}}));
     QVERIFY((fp8.quantization->weightBlock == std::vector<int64_t>{128, 128}) && fp8.quantization->bits == 8);
-    const ModelConfig packed = parsed(llama({{"quantization_config", {{"quant_method", "compressed-tensors"}, {"format", "pack-quantized"}, {"config_groups", {{"group_0", {{"weights", {{"num_bits", 4}, {"group_size", 32}}}}}}}}}}));
+    const ModelConfig packed =
+        parsed(llama({{"quantization_config",
+                       {{"quant_method", "compressed-tensors"},
+                        {"format", "pack-quantized"},
+                        {"config_groups", {{"group_0", {{"weights", {{"num_bits", 4}, {"group_size", 32}}}}}}}}}}));
     QVERIFY(packed.quantization->bits == 4 && packed.quantization->groupSize == 32);
     QCOMPARE(parsed(llama({{"quantization", {{"bits", 4}, {"group_size", 64}}}})).quantization->method, std::string("mlx"));
-    QVERIFY(mentions(parsed(llama({{"quantization_config", {{"quant_method", "magic"}}}})).warnings, "quantization \"magic\" is unknown"));
+    QVERIFY(mentions(parsed(llama({{"quantization_config", {{"quant_method", "magic"}}}})).warnings,
+                     "quantization \"magic\" is unknown"));
   }
 
   void acceptsWhatPythonsJsonAccepts() {
     std::string text = llama();
-    text.insert(text.size() - 1, R"(, "time_step_limit": [0.0, Infinity], "low": -Infinity, "gap": NaN, "note": "NaN and Infinity stay text")");
+    text.insert(text.size() - 1,
+                R"(, "time_step_limit": [0.0, Infinity], "low": -Infinity, "gap": NaN, "note": "NaN and Infinity stay text")");
     const ModelConfig config = parsed("\n" + text);
     QVERIFY(config.raw["time_step_limit"][1].get<double>() > 1e300);
     QVERIFY(config.raw["low"].get<double>() < -1e300);
@@ -196,7 +261,9 @@ class ModelConfigTest : public QObject {
   void refusesWithItsOwnMessage_data() {
     QTest::addColumn<QByteArray>("text");
     QTest::addColumn<QString>("message");
-    const auto row = [](const char* name, const std::string& text, const char* message) { QTest::newRow(name) << QByteArray::fromStdString(text) << message; };
+    const auto row = [](const char* name, const std::string& text, const char* message) {
+      QTest::newRow(name) << QByteArray::fromStdString(text) << message;
+    };
     const auto without = [](const char* key) {
       nlohmann::json config = nlohmann::json::parse(llama());
       config.erase(key);
@@ -209,12 +276,15 @@ class ModelConfigTest : public QObject {
     row("no hidden size", without("hidden_size"), "hidden_size: found no such key");
     row("no layers", without("num_hidden_layers"), "num_hidden_layers: found no such key");
     row("no vocabulary", without("vocab_size"), "no such key, expected an integer from 1 to 67108864");
-    row("hidden size a string", llama({{"hidden_size", "64"}}), "hidden_size: found \"64\", expected an integer from 1 to 131072");
+    row("hidden size a string", llama({{"hidden_size", "64"}}),
+        "hidden_size: found \"64\", expected an integer from 1 to 131072");
     row("negative layers", llama({{"num_hidden_layers", -3}}), "num_hidden_layers: found -3, expected an integer from 1 to 1024");
     row("a million layers", llama({{"num_hidden_layers", 1000000}}), "num_hidden_layers: found 1000000");
     row("fractional heads", llama({{"num_attention_heads", 7.5}}), "num_attention_heads: found 7.5");
-    row("heads do not divide", llama({{"num_attention_heads", 7}}), "num_attention_heads: found 7, expected a divisor of hidden_size 64, or the key head_dim");
-    row("KV heads do not divide", llama({{"num_key_value_heads", 3}}), "num_key_value_heads: found 3, expected a divisor of the 8 query heads");
+    row("heads do not divide", llama({{"num_attention_heads", 7}}),
+        "num_attention_heads: found 7, expected a divisor of hidden_size 64, or the key head_dim");
+    row("KV heads do not divide", llama({{"num_key_value_heads", 3}}),
+        "num_key_value_heads: found 3, expected a divisor of the 8 query heads");
     row("dtype", llama({{"torch_dtype", "float17"}}), "torch_dtype: found \"float17\", expected a dtype such as \"bfloat16\"");
     row("dtype a number", llama({{"torch_dtype", 16}}), "torch_dtype: found 16, expected a string");
     row("tie a string", llama({{"tie_word_embeddings", "yes"}}), "tie_word_embeddings: found \"yes\", expected true or false");
@@ -222,16 +292,30 @@ class ModelConfigTest : public QObject {
     row("rope theta", llama({{"rope_theta", -1}}), "rope_theta: found -1");
     row("rope scaling a string", llama({{"rope_scaling", "yarn"}}), "rope_scaling: found \"yarn\", expected an object");
     row("rope factor", llama({{"rope_scaling", {{"type", "linear"}, {"factor", "8"}}}}), "rope_scaling: factor: found \"8\"");
-    row("longrope factors", llama({{"rope_scaling", {{"type", "longrope"}, {"short_factor", {1.0}}, {"long_factor", {1, 1, 1, 1}}}}}), "short_factor: found 1, expected 4 factors, one for each rotated pair");
-    row("layer types too few", llama({{"layer_types", {"full_attention"}}}), "layer_types: found 1, expected one entry for each of the 4 layers");
-    row("layer type unknown", llama({{"layer_types", {"full_attention", "telepathy", "full_attention", "full_attention"}}}), "layer_types: found \"telepathy\"");
-    row("architectures a string", llama({{"architectures", "LlamaForCausalLM"}}), "architectures: found \"LlamaForCausalLM\", expected a list of strings");
+    row("longrope factors",
+        llama({{"rope_scaling", {{"type", "longrope"}, {"short_factor", {1.0}}, {"long_factor", {1, 1, 1, 1}}}}}),
+        "short_factor: found 1, expected 4 factors, one for each rotated pair");
+    row("layer types too few", llama({{"layer_types", {"full_attention"}}}),
+        "layer_types: found 1, expected one entry for each of the 4 layers");
+    row("layer type unknown", llama({{"layer_types", {"full_attention", "telepathy", "full_attention", "full_attention"}}}),
+        "layer_types: found \"telepathy\"");
+    row("architectures a string", llama({{"architectures", "LlamaForCausalLM"}}),
+        "architectures: found \"LlamaForCausalLM\", expected a list of strings");
     row("eos a string", llama({{"eos_token_id", "</s>"}}), "eos_token_id: found \"</s>\"");
-    row("experts without width", [] { auto c = nlohmann::json::parse(llama({{"model_type", "qwen3_moe"}, {"num_experts", 8}, {"num_experts_per_tok", 2}})); c.erase("intermediate_size"); return c.dump(); }(),
+    row(
+        "experts without width",
+        [] {
+          auto c = nlohmann::json::parse(llama({{"model_type", "qwen3_moe"}, {"num_experts", 8}, {"num_experts_per_tok", 2}}));
+          c.erase("intermediate_size");
+          return c.dump();
+        }(),
         "moe_intermediate_size: found no such key, expected the width of one expert");
-    row("more used than experts", llama({{"model_type", "mixtral"}, {"num_local_experts", 4}, {"num_experts_per_tok", 9}}), "num_experts_per_tok: found 9, expected at most the 4 experts");
-    row("latent attention incomplete", llama({{"model_type", "deepseek_v2"}, {"kv_lora_rank", 32}}), "qk_nope_head_dim: found no such key");
-    row("hybrid pattern", llama({{"model_type", "nemotron_h"}, {"hybrid_override_pattern", "M*"}}), "hybrid_override_pattern: found 2, expected one letter for each of the 4 layers");
+    row("more used than experts", llama({{"model_type", "mixtral"}, {"num_local_experts", 4}, {"num_experts_per_tok", 9}}),
+        "num_experts_per_tok: found 9, expected at most the 4 experts");
+    row("latent attention incomplete", llama({{"model_type", "deepseek_v2"}, {"kv_lora_rank", 32}}),
+        "qk_nope_head_dim: found no such key");
+    row("hybrid pattern", llama({{"model_type", "nemotron_h"}, {"hybrid_override_pattern", "M*"}}),
+        "hybrid_override_pattern: found 2, expected one letter for each of the 4 layers");
     row("dense without width", without("intermediate_size"), "intermediate_size: found no such key");
   }
   void refusesWithItsOwnMessage() {

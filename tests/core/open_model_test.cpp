@@ -14,12 +14,22 @@ using namespace headroom;
 namespace {
 
 nlohmann::json llama() {
-  return {{"model_type", "llama"}, {"architectures", {"LlamaForCausalLM"}}, {"hidden_size", 64}, {"num_hidden_layers", 2}, {"num_attention_heads", 8}, {"num_key_value_heads", 2},
-          {"intermediate_size", 160}, {"vocab_size", 300}, {"max_position_embeddings", 512}, {"torch_dtype", "bfloat16"}, {"eos_token_id", 2}};
+  return {{"model_type", "llama"},
+          {"architectures", {"LlamaForCausalLM"}},
+          {"hidden_size", 64},
+          {"num_hidden_layers", 2},
+          {"num_attention_heads", 8},
+          {"num_key_value_heads", 2},
+          {"intermediate_size", 160},
+          {"vocab_size", 300},
+          {"max_position_embeddings", 512},
+          {"torch_dtype", "bfloat16"},
+          {"eos_token_id", 2}};
 }
 
 // The tensors [first, last) of what a configuration stores, as a safetensors file.
-std::string safetensors(const nlohmann::json& config, size_t first = 0, size_t last = SIZE_MAX, const std::function<void(TensorEntry&)>& change = {}) {
+std::string safetensors(const nlohmann::json& config, size_t first = 0, size_t last = SIZE_MAX,
+                        const std::function<void(TensorEntry&)>& change = {}) {
   const auto list = inventoryOfConfig(*parseModelConfig(config.dump(), "test")).tensors;
   nlohmann::json header;
   int64_t offset = 0;
@@ -51,15 +61,29 @@ std::string safetensors(const nlohmann::json& config, size_t first = 0, size_t l
 // A GGUF of the same shapes; embedding and head are F16, matrices Q8_0.
 GgufWriter gguf(const std::string& arch = "llama") {
   GgufWriter writer;
-  writer.text("general.architecture", arch).text("general.name", "Tiny").u32(arch + ".embedding_length", 64).u32(arch + ".block_count", 2);
-  writer.u32(arch + ".attention.head_count", 8).u32(arch + ".attention.head_count_kv", 2).u32(arch + ".feed_forward_length", 160).u32(arch + ".context_length", 512);
-  writer.f32(arch + ".attention.layer_norm_rms_epsilon", 1e-5f).f32(arch + ".rope.freq_base", 50000.f).u32("tokenizer.ggml.eos_token_id", 2).u32("tokenizer.ggml.eot_token_id", 3);
+  writer.text("general.architecture", arch)
+      .text("general.name", "Tiny")
+      .u32(arch + ".embedding_length", 64)
+      .u32(arch + ".block_count", 2);
+  writer.u32(arch + ".attention.head_count", 8)
+      .u32(arch + ".attention.head_count_kv", 2)
+      .u32(arch + ".feed_forward_length", 160)
+      .u32(arch + ".context_length", 512);
+  writer.f32(arch + ".attention.layer_norm_rms_epsilon", 1e-5f)
+      .f32(arch + ".rope.freq_base", 50000.f)
+      .u32("tokenizer.ggml.eos_token_id", 2)
+      .u32("tokenizer.ggml.eot_token_id", 3);
   writer.texts("tokenizer.ggml.tokens", std::vector<std::string>(300, "t"));
   writer.tensor("token_embd.weight", 1, {64, 300}).tensor("output_norm.weight", 0, {64});
   for (int layer = 0; layer < 2; ++layer) {
     const std::string at = "blk." + std::to_string(layer) + ".";
-    writer.tensor(at + "attn_norm.weight", 0, {64}).tensor(at + "attn_q.weight", 8, {64, 64}).tensor(at + "attn_k.weight", 8, {64, 16}).tensor(at + "attn_v.weight", 8, {64, 16});
-    writer.tensor(at + "attn_output.weight", 8, {64, 64}).tensor(at + "ffn_norm.weight", 0, {64}).tensor(at + "ffn_gate.weight", 8, {64, 160});
+    writer.tensor(at + "attn_norm.weight", 0, {64})
+        .tensor(at + "attn_q.weight", 8, {64, 64})
+        .tensor(at + "attn_k.weight", 8, {64, 16})
+        .tensor(at + "attn_v.weight", 8, {64, 16});
+    writer.tensor(at + "attn_output.weight", 8, {64, 64})
+        .tensor(at + "ffn_norm.weight", 0, {64})
+        .tensor(at + "ffn_gate.weight", 8, {64, 160});
     writer.tensor(at + "ffn_up.weight", 8, {64, 160}).tensor(at + "ffn_down.weight", 8, {160, 64});
   }
   return writer;
@@ -77,7 +101,9 @@ class OpenModelTest : public QObject {
   std::unique_ptr<QTemporaryDir> m_folder;
 
   std::string folder() const { return m_folder->path().toStdString(); }
-  void write(const std::string& name, const std::string& content) { std::ofstream(folder() + "/" + name, std::ios::binary) << content; }
+  void write(const std::string& name, const std::string& content) {
+    std::ofstream(folder() + "/" + name, std::ios::binary) << content;
+  }
   ModelSource opened(const std::string& model) {
     auto source = openModel(model);
     if (!source) qFatal("%s", source.error().message().c_str());
@@ -168,8 +194,10 @@ class OpenModelTest : public QObject {
             if (entry.name.ends_with("0.input_layernorm.weight")) entry.name = "something.else";
           }));
     const ModelSource source = opened(folder());
-    QVERIFY(mentions(source.config.warnings, "model.layers.1.mlp.up_proj.weight has shape [128, 64], by the configuration [160, 64]"));
-    QVERIFY(mentions(source.config.warnings, "the files lack 2 tensors that the configuration expects: model.layers.0.input_layernorm.weight"));
+    QVERIFY(mentions(source.config.warnings,
+                     "model.layers.1.mlp.up_proj.weight has shape [128, 64], by the configuration [160, 64]"));
+    QVERIFY(mentions(source.config.warnings,
+                     "the files lack 2 tensors that the configuration expects: model.layers.0.input_layernorm.weight"));
     QVERIFY(mentions(source.config.warnings, "the files hold 1 tensors that the configuration does not tell of: something.else"));
     // The head is missing: the embedding serves.
     QVERIFY(source.config.tieWordEmbeddings && mentions(source.config.warnings, "the embedding is taken for it"));
@@ -182,9 +210,11 @@ class OpenModelTest : public QObject {
     QVERIFY(file.origin == ModelSource::Origin::ConfigFormula && !file.canBeLoaded() && file.inventory.parameters() == 120640);
     write("pytorch_model.bin", "PK");
     QVERIFY(mentions(opened(folder()).config.warnings, "PyTorch pickles"));
-    write("hf_quant_config.json", R"({"quantization": {"quant_algo": "NVFP4", "group_size": 16, "exclude_modules": ["lm_head"]}})");
+    write("hf_quant_config.json",
+          R"({"quantization": {"quant_algo": "NVFP4", "group_size": 16, "exclude_modules": ["lm_head"]}})");
     const ModelSource quantized = opened(folder() + "/config.json");
-    QVERIFY(quantized.config.quantization && quantized.config.quantization->method == "modelopt" && quantized.config.quantization->bits == 4);
+    QVERIFY(quantized.config.quantization && quantized.config.quantization->method == "modelopt" &&
+            quantized.config.quantization->bits == 4);
     QCOMPARE(quantized.inventory.parameters(), 120640);
     QVERIFY(quantized.inventory.checkpointBytes() < file.inventory.checkpointBytes());
   }
@@ -213,7 +243,8 @@ class OpenModelTest : public QObject {
     const ModelSource source = opened(folder() + "/tiny.gguf");
     QVERIFY(source.origin == ModelSource::Origin::GgufHeader && source.canBeLoaded());
     const ModelConfig& config = source.config;
-    QVERIFY2(config.warnings.empty() && config.missingInEngine.empty(), config.warnings.empty() ? "" : config.warnings[0].c_str());
+    QVERIFY2(config.warnings.empty() && config.missingInEngine.empty(),
+             config.warnings.empty() ? "" : config.warnings[0].c_str());
     QCOMPARE(config.name, std::string("Tiny"));
     QCOMPARE(config.architecture, std::string("LlamaForCausalLM"));
     QCOMPARE(config.vocabSize, 300);
@@ -225,7 +256,8 @@ class OpenModelTest : public QObject {
     const auto* q = source.inventory.find(TensorRole::Q, 1);
     QVERIFY(q && q->shape == std::vector<int64_t>({64, 64}) && q->splitDim == 0 && q->location->bytes.count() == 64 * 2 * 34);
     QCOMPARE(source.inventory.parameters(), 120640 - 300 * 64);
-    QVERIFY(source.ggufMetadata.contains("tokenizer.ggml.tokens.length") && !source.ggufMetadata.contains("tokenizer.ggml.tokens"));
+    QVERIFY(source.ggufMetadata.contains("tokenizer.ggml.tokens.length") &&
+            !source.ggufMetadata.contains("tokenizer.ggml.tokens"));
   }
 
   void turnsHalvesForQwen() {
@@ -253,7 +285,11 @@ class OpenModelTest : public QObject {
 
   void readsValuesOfEachLayer() {
     GgufWriter writer;
-    writer.text("general.architecture", "deci").u32("deci.embedding_length", 64).u32("deci.block_count", 3).i32s("deci.attention.head_count", {8, 0, 8}).i32s("deci.attention.head_count_kv", {2, 0, 4});
+    writer.text("general.architecture", "deci")
+        .u32("deci.embedding_length", 64)
+        .u32("deci.block_count", 3)
+        .i32s("deci.attention.head_count", {8, 0, 8})
+        .i32s("deci.attention.head_count_kv", {2, 0, 4});
     writer.i32s("deci.feed_forward_length", {160, 96, 0}).u32("deci.vocab_size", 300).tensor("token_embd.weight", 1, {64, 300});
     write("deci.gguf", writer.bytes());
     const ModelConfig config = opened(folder() + "/deci.gguf").config;
@@ -277,20 +313,47 @@ class OpenModelTest : public QObject {
   void refusesGgufWithItsOwnMessage_data() {
     QTest::addColumn<QByteArray>("bytes");
     QTest::addColumn<QString>("message");
-    const auto row = [](const char* name, const GgufWriter& writer, const char* message) { QTest::newRow(name) << QByteArray::fromStdString(writer.bytes()) << message; };
+    const auto row = [](const char* name, const GgufWriter& writer, const char* message) {
+      QTest::newRow(name) << QByteArray::fromStdString(writer.bytes()) << message;
+    };
     row("no architecture", GgufWriter().u32("x", 1), "no general.architecture");
     row("projector", GgufWriter().text("general.architecture", "clip"), "the image or audio part of a model");
     row("adapter", GgufWriter().text("general.architecture", "llama").text("general.type", "adapter"), "an adapter (LoRA)");
     row("no sizes", GgufWriter().text("general.architecture", "llama"), "no metadata key llama.embedding_length");
-    row("no vocabulary", GgufWriter().text("general.architecture", "llama").u32("llama.embedding_length", 64).u32("llama.block_count", 1), "neither llama.vocab_size nor tokenizer.ggml.tokens");
-    row("heads a text", GgufWriter().text("general.architecture", "llama").u32("llama.embedding_length", 64).u32("llama.block_count", 1).u32("llama.vocab_size", 9).text("llama.attention.head_count", "8"),
+    row("no vocabulary",
+        GgufWriter().text("general.architecture", "llama").u32("llama.embedding_length", 64).u32("llama.block_count", 1),
+        "neither llama.vocab_size nor tokenizer.ggml.tokens");
+    row("heads a text",
+        GgufWriter()
+            .text("general.architecture", "llama")
+            .u32("llama.embedding_length", 64)
+            .u32("llama.block_count", 1)
+            .u32("llama.vocab_size", 9)
+            .text("llama.attention.head_count", "8"),
         "llama.attention.head_count: found \"8\"");
-    row("no heads", GgufWriter().text("general.architecture", "llama").u32("llama.embedding_length", 64).u32("llama.block_count", 1).u32("llama.vocab_size", 9), "at least one layer with attention heads");
+    row("no heads",
+        GgufWriter()
+            .text("general.architecture", "llama")
+            .u32("llama.embedding_length", 64)
+            .u32("llama.block_count", 1)
+            .u32("llama.vocab_size", 9),
+        "at least one layer with attention heads");
     row("too few layers in an array",
-        GgufWriter().text("general.architecture", "llama").u32("llama.embedding_length", 64).u32("llama.block_count", 3).u32("llama.vocab_size", 9).i32s("llama.attention.head_count", {8, 8}),
+        GgufWriter()
+            .text("general.architecture", "llama")
+            .u32("llama.embedding_length", 64)
+            .u32("llama.block_count", 3)
+            .u32("llama.vocab_size", 9)
+            .i32s("llama.attention.head_count", {8, 8}),
         "llama.attention.head_count: found 2, expected one value for each of the 3 layers");
     row("KV heads do not divide",
-        GgufWriter().text("general.architecture", "llama").u32("llama.embedding_length", 64).u32("llama.block_count", 1).u32("llama.vocab_size", 9).u32("llama.attention.head_count", 8).u32("llama.attention.head_count_kv", 3),
+        GgufWriter()
+            .text("general.architecture", "llama")
+            .u32("llama.embedding_length", 64)
+            .u32("llama.block_count", 1)
+            .u32("llama.vocab_size", 9)
+            .u32("llama.attention.head_count", 8)
+            .u32("llama.attention.head_count_kv", 3),
         "llama.attention.head_count_kv: found 3, expected a divisor of the 8 query heads");
   }
   void refusesGgufWithItsOwnMessage() {

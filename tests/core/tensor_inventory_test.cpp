@@ -12,8 +12,9 @@ using namespace headroom;
 namespace {
 
 nlohmann::json llama() {
-  return {{"model_type", "llama"}, {"hidden_size", 64}, {"num_hidden_layers", 2}, {"num_attention_heads", 8}, {"num_key_value_heads", 2}, {"intermediate_size", 160},
-          {"vocab_size", 300},     {"max_position_embeddings", 512}, {"torch_dtype", "bfloat16"}};
+  return {{"model_type", "llama"},    {"hidden_size", 64},        {"num_hidden_layers", 2}, {"num_attention_heads", 8},
+          {"num_key_value_heads", 2}, {"intermediate_size", 160}, {"vocab_size", 300},      {"max_position_embeddings", 512},
+          {"torch_dtype", "bfloat16"}};
 }
 
 TensorInventory inventory(nlohmann::json config, const nlohmann::json& changes = nlohmann::json::object()) {
@@ -53,7 +54,8 @@ class TensorInventoryTest : public QObject {
     QVERIFY(down.splitDim == 1 && down.segments[0].unit == SplitUnit::MlpColumns && down.segments[0].elementsPerUnit == 1);
     QVERIFY(named(list, "model.embed_tokens.weight").segments[0].unit == SplitUnit::Vocabulary);
     QCOMPARE(named(list, "model.norm.weight").splitDim, -1);
-    QVERIFY(list.find(TensorRole::LmHead) != nullptr && list.find(TensorRole::Q, 1) != nullptr && list.find(TensorRole::Q, 2) == nullptr);
+    QVERIFY(list.find(TensorRole::LmHead) != nullptr && list.find(TensorRole::Q, 1) != nullptr &&
+            list.find(TensorRole::Q, 2) == nullptr);
     // 2 x 300 x 64 + 64 + 2 x (2 x 64 + 64 x (64 + 16 + 16 + 64) + 3 x 64 x 160)
     QCOMPARE(list.parameters(), 120640);
     QCOMPARE(list.checkpointBytes().count(), 241280);
@@ -67,8 +69,17 @@ class TensorInventoryTest : public QObject {
 
   void countsATiedHeadThatIsStoredAnyway() {
     // Qwen3-0.6B, as published: 751632384 stored, 596049920 without the second table.
-    const auto list = inventory({{"model_type", "qwen3"}, {"hidden_size", 1024}, {"num_hidden_layers", 28}, {"num_attention_heads", 16}, {"num_key_value_heads", 8}, {"head_dim", 128},
-                                 {"intermediate_size", 3072}, {"vocab_size", 151936}, {"max_position_embeddings", 40960}, {"torch_dtype", "bfloat16"}, {"tie_word_embeddings", true}});
+    const auto list = inventory({{"model_type", "qwen3"},
+                                 {"hidden_size", 1024},
+                                 {"num_hidden_layers", 28},
+                                 {"num_attention_heads", 16},
+                                 {"num_key_value_heads", 8},
+                                 {"head_dim", 128},
+                                 {"intermediate_size", 3072},
+                                 {"vocab_size", 151936},
+                                 {"max_position_embeddings", 40960},
+                                 {"torch_dtype", "bfloat16"},
+                                 {"tie_word_embeddings", true}});
     QCOMPARE(list.parameters(), 751632384);
     QVERIFY(!named(list, "lm_head.weight").loaded);
     QCOMPARE(list.parameters() - named(list, "lm_head.weight").elements(), 596049920);
@@ -84,7 +95,8 @@ class TensorInventoryTest : public QObject {
     const auto list = inventory(llama(), {{"model_type", "phi3"}});
     const auto& qkv = named(list, "model.layers.0.self_attn.qkv_proj.weight");
     QCOMPARE(qkv.segments.size(), size_t(3));
-    QVERIFY(qkv.segments[0].unit == SplitUnit::QHeads && qkv.segments[0].elements == 64 && qkv.segments[1].unit == SplitUnit::KvHeads && qkv.segments[2].elements == 16);
+    QVERIFY(qkv.segments[0].unit == SplitUnit::QHeads && qkv.segments[0].elements == 64 &&
+            qkv.segments[1].unit == SplitUnit::KvHeads && qkv.segments[2].elements == 16);
     const auto& gateUp = named(list, "model.layers.0.mlp.gate_up_proj.weight");
     QVERIFY(gateUp.role == TensorRole::GateUp && gateUp.shape[0] == 320 && gateUp.segments.size() == 2);
   }
@@ -105,7 +117,12 @@ class TensorInventoryTest : public QObject {
   }
 
   void splitsLatentAttentionByHeads() {
-    const auto list = inventory(llama(), {{"model_type", "deepseek_v2"}, {"kv_lora_rank", 32}, {"q_lora_rank", 24}, {"qk_nope_head_dim", 16}, {"qk_rope_head_dim", 8}, {"v_head_dim", 12}});
+    const auto list = inventory(llama(), {{"model_type", "deepseek_v2"},
+                                          {"kv_lora_rank", 32},
+                                          {"q_lora_rank", 24},
+                                          {"qk_nope_head_dim", 16},
+                                          {"qk_rope_head_dim", 8},
+                                          {"v_head_dim", 12}});
     QVERIFY((named(list, "model.layers.0.self_attn.kv_a_proj_with_mqa.weight").shape == std::vector<int64_t>{40, 64}));
     const auto& kvB = named(list, "model.layers.0.self_attn.kv_b_proj.weight");
     QVERIFY(kvB.shape[0] == 8 * 28 && kvB.segments[0].unit == SplitUnit::QHeads && kvB.segments[0].elementsPerUnit == 28);
@@ -113,8 +130,10 @@ class TensorInventoryTest : public QObject {
   }
 
   void storesPredictionLayersWithoutLoadingThem() {
-    const nlohmann::json deepseek = {{"model_type", "deepseek_v3"}, {"kv_lora_rank", 32}, {"q_lora_rank", 24}, {"qk_nope_head_dim", 16}, {"qk_rope_head_dim", 8}, {"v_head_dim", 12},
-                                     {"n_routed_experts", 4}, {"num_experts_per_tok", 2}, {"moe_intermediate_size", 16}, {"n_shared_experts", 1}};
+    const nlohmann::json deepseek = {{"model_type", "deepseek_v3"}, {"kv_lora_rank", 32},       {"q_lora_rank", 24},
+                                     {"qk_nope_head_dim", 16},      {"qk_rope_head_dim", 8},    {"v_head_dim", 12},
+                                     {"n_routed_experts", 4},       {"num_experts_per_tok", 2}, {"moe_intermediate_size", 16},
+                                     {"n_shared_experts", 1}};
     const auto without = inventory(llama(), deepseek);
     auto more = deepseek;
     more["num_nextn_predict_layers"] = 1;
@@ -127,7 +146,8 @@ class TensorInventoryTest : public QObject {
   }
 
   void storesAwq() {
-    const auto list = inventory(llama(), {{"torch_dtype", "float16"}, {"quantization_config", {{"quant_method", "awq"}, {"bits", 4}, {"group_size", 32}}}});
+    const auto list = inventory(llama(), {{"torch_dtype", "float16"},
+                                          {"quantization_config", {{"quant_method", "awq"}, {"bits", 4}, {"group_size", 32}}}});
     const auto& weight = named(list, "model.layers.0.self_attn.q_proj.qweight");
     QVERIFY(weight.dtype == DType::I32 && weight.shape == std::vector<int64_t>({64, 8}) && weight.role == TensorRole::Q);
     QCOMPARE(weight.parameters(), 4096);
@@ -146,7 +166,10 @@ class TensorInventoryTest : public QObject {
   }
 
   void storesFp8BlocksAndCountsTheirScales() {
-    const auto list = inventory(llama(), {{"quantization_config", {{"quant_method", "fp8"}, {"weight_block_size", {32, 32}}, {"modules_to_not_convert", {"lm_head", "model.layers.0.mlp"}}}}});
+    const auto list = inventory(llama(), {{"quantization_config",
+                                           {{"quant_method", "fp8"},
+                                            {"weight_block_size", {32, 32}},
+                                            {"modules_to_not_convert", {"lm_head", "model.layers.0.mlp"}}}}});
     QVERIFY(named(list, "model.layers.1.mlp.down_proj.weight").dtype == DType::F8E4M3);
     const auto& scale = named(list, "model.layers.1.mlp.down_proj.weight_scale_inv");
     QVERIFY(scale.shape == std::vector<int64_t>({2, 5}) && scale.parameters() == 10);
@@ -156,8 +179,17 @@ class TensorInventoryTest : public QObject {
 
   void storesMlxAtItsPublishedSize() {
     // Qwen3-14B-MLX-4bit: 8307783680 bytes, embedding and head included.
-    const auto list = inventory({{"model_type", "qwen3"}, {"hidden_size", 5120}, {"num_hidden_layers", 40}, {"num_attention_heads", 40}, {"num_key_value_heads", 8}, {"head_dim", 128},
-                                 {"intermediate_size", 17408}, {"vocab_size", 151936}, {"max_position_embeddings", 40960}, {"torch_dtype", "bfloat16"}, {"tie_word_embeddings", false},
+    const auto list = inventory({{"model_type", "qwen3"},
+                                 {"hidden_size", 5120},
+                                 {"num_hidden_layers", 40},
+                                 {"num_attention_heads", 40},
+                                 {"num_key_value_heads", 8},
+                                 {"head_dim", 128},
+                                 {"intermediate_size", 17408},
+                                 {"vocab_size", 151936},
+                                 {"max_position_embeddings", 40960},
+                                 {"torch_dtype", "bfloat16"},
+                                 {"tie_word_embeddings", false},
                                  {"quantization", {{"bits", 4}, {"group_size", 64}}}});
     QCOMPARE(list.checkpointBytes().count(), 8307783680);
     QCOMPARE(list.parameters(), 14768307200);
@@ -167,18 +199,30 @@ class TensorInventoryTest : public QObject {
     QTest::addColumn<QString>("pattern");
     QTest::addColumn<QString>("module");
     QTest::addColumn<bool>("matches");
-    QTest::newRow("itself") << "lm_head" << "lm_head" << true;
-    QTest::newRow("parent") << "model.layers.0.mlp" << "model.layers.0.mlp.up_proj" << true;
-    QTest::newRow("not a longer number") << "model.layers.1" << "model.layers.10.mlp.up_proj" << false;
-    QTest::newRow("last part") << "gate" << "model.layers.3.mlp.gate" << true;
-    QTest::newRow("not a part of a word") << "gate" << "model.layers.3.mlp.my_gate" << false;
-    QTest::newRow("glob") << "model.layers.*.self_attn" << "model.layers.3.self_attn.q_proj" << true;
-    QTest::newRow("glob elsewhere") << "model.layers.*.self_attn" << "model.layers.3.mlp.up_proj" << false;
-    QTest::newRow("expression") << "re:.*self_attn.*" << "model.layers.3.self_attn.q_proj" << true;
-    QTest::newRow("expression with choices") << "re:.*mlp\\.(gate|up|gate_up|down)_proj.*" << "model.layers.0.mlp.up_proj" << true;
-    QTest::newRow("expression for experts") << "re:.*mlp\\.(gate|up|gate_up|down)_proj.*" << "model.layers.0.mlp.experts.*.up_proj" << false;
-    QTest::newRow("broken expression") << "re:(" << "lm_head" << false;
-    QTest::newRow("explosive expression") << "re:(a*)*b" << "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa" << false;
+    QTest::newRow("itself") << "lm_head"
+                            << "lm_head" << true;
+    QTest::newRow("parent") << "model.layers.0.mlp"
+                            << "model.layers.0.mlp.up_proj" << true;
+    QTest::newRow("not a longer number") << "model.layers.1"
+                                         << "model.layers.10.mlp.up_proj" << false;
+    QTest::newRow("last part") << "gate"
+                               << "model.layers.3.mlp.gate" << true;
+    QTest::newRow("not a part of a word") << "gate"
+                                          << "model.layers.3.mlp.my_gate" << false;
+    QTest::newRow("glob") << "model.layers.*.self_attn"
+                          << "model.layers.3.self_attn.q_proj" << true;
+    QTest::newRow("glob elsewhere") << "model.layers.*.self_attn"
+                                    << "model.layers.3.mlp.up_proj" << false;
+    QTest::newRow("expression") << "re:.*self_attn.*"
+                                << "model.layers.3.self_attn.q_proj" << true;
+    QTest::newRow("expression with choices") << "re:.*mlp\\.(gate|up|gate_up|down)_proj.*"
+                                             << "model.layers.0.mlp.up_proj" << true;
+    QTest::newRow("expression for experts") << "re:.*mlp\\.(gate|up|gate_up|down)_proj.*"
+                                            << "model.layers.0.mlp.experts.*.up_proj" << false;
+    QTest::newRow("broken expression") << "re:("
+                                       << "lm_head" << false;
+    QTest::newRow("explosive expression") << "re:(a*)*b"
+                                          << "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa" << false;
   }
   void matchesIgnoreLists() {
     QFETCH(QString, pattern);
@@ -189,7 +233,11 @@ class TensorInventoryTest : public QObject {
 
   void isQuickForLargeModels() {
     nlohmann::json large = llama();
-    large.merge_patch({{"model_type", "qwen3_moe"}, {"num_hidden_layers", 94}, {"num_experts", 512}, {"num_experts_per_tok", 8}, {"moe_intermediate_size", 16}});
+    large.merge_patch({{"model_type", "qwen3_moe"},
+                       {"num_hidden_layers", 94},
+                       {"num_experts", 512},
+                       {"num_experts_per_tok", 8},
+                       {"moe_intermediate_size", 16}});
     const auto config = parseModelConfig(large.dump(), "large");
     QVERIFY(config.has_value());
     QElapsedTimer timer;
