@@ -109,7 +109,7 @@ class ServeCommandTest : public QObject {
     QTest::newRow("wrong memory") << small(kModel, {"--device-memory", "much"}) << "--device-memory";
     QTest::newRow("wrong dtype") << small(kModel, {"--dtype", "int3"}) << "--dtype";
     QTest::newRow("too little memory") << QStringList{kModel, "--device", "cpu", "--device-memory", "1MiB", "--port", "0"}
-                                       << "MiB";
+                                       << "budget";
     QTest::newRow("too many ranks") << small(kModel, {"--tp", "1000"}) << "head";
     QTest::newRow("no layout file") << small(kModel, {"--layout", "/no/such/layout.json"}) << "/no/such/layout.json";
     QTest::newRow("GPUs of the CPU") << small(kModel, {"--gpus", "0,1"}) << "--gpus";
