@@ -138,7 +138,7 @@ void TimeChart::Private::build() {
 
   chart = new QChart;
   chart->legend()->hide();
-  chart->setMargins(QMargins(0, 0, 0, 0));
+  chart->setMargins(QMargins(0, 8, 18, 0));  // half a label may stand over the corner
   chart->layout()->setContentsMargins(0, 0, 0, 0);
   chart->setBackgroundVisible(false);
   chart->setPlotAreaBackgroundVisible(false);
@@ -369,7 +369,8 @@ void TimeChart::Private::drawLines() {
     series->setName(each.name);
     series->setMarkerSize(7);
     series->setColor(each.color);
-    series->setBorderColor(q.palette().color(QPalette::Base));
+    series->setBorderColor(each.color);
+    series->setPen(Qt::NoPen);
     fill(series, points);
     drawnPoints += static_cast<int>(points.size());
   }

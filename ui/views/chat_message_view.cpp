@@ -93,7 +93,7 @@ void ChatMessageView::paintEvent(QPaintEvent*) {
 
 void ChatMessageView::changeEvent(QEvent* event) {
   QFrame::changeEvent(event);
-  if (event->type() == QEvent::PaletteChange && !m_labels.isEmpty()) colorParts();
+  if (event->type() == QEvent::PaletteChange && m_stats) colorParts();
   if (event->type() == QEvent::LanguageChange) setEntry(m_entry);
 }
 

@@ -28,12 +28,12 @@ class ChatMessageView : public QFrame {
   void colorParts();
 
   ChatEntry m_entry;
-  QLabel* m_who;
-  QVBoxLayout* m_body;
+  QLabel* m_who = nullptr;
+  QVBoxLayout* m_body = nullptr;
   QList<ChatPart> m_parts;
   QList<QLabel*> m_labels;
-  QLabel* m_error;
-  QLabel* m_stats;
+  QLabel* m_error = nullptr;
+  QLabel* m_stats = nullptr;
 };
 
 }  // namespace headroom::ui
