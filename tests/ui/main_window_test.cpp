@@ -204,6 +204,10 @@ class MainWindowTest : public QObject {
           m_settings->setLanguage(QLatin1String(language));
           QTRY_VERIFY_WITH_TIMEOUT(m_window->workspace().plan().report(), kPlanTimeoutMs);
           QTest::qWait(100);
+          const auto save = [&](const QString& path) {
+            QTest::qWait(50);  // layouts settle
+            return m_window->grab().save(path);
+          };
           const QString name =
               QStringLiteral("%1/%2_%3_%4_")
                   .arg(folder)
@@ -211,13 +215,13 @@ class MainWindowTest : public QObject {
                   .arg(theme == ThemeChoice::Dark ? QStringLiteral("dark") : QStringLiteral("light"), QLatin1String(language));
           m_window->showPage(MainWindow::Plan);
           m_window->planPage().selectLayout(2, 3, 1);
-          QVERIFY(m_window->grab().save(name + QStringLiteral("plan.png")));
+          QVERIFY(save(name + QStringLiteral("plan.png")));
           m_window->planPage().selectLayout(6, 1, 1);
-          QVERIFY(m_window->grab().save(name + QStringLiteral("refused.png")));
+          QVERIFY(save(name + QStringLiteral("refused.png")));
           m_window->showPage(MainWindow::Monitor);
-          QVERIFY(m_window->grab().save(name + QStringLiteral("monitor.png")));
+          QVERIFY(save(name + QStringLiteral("monitor.png")));
           m_window->showPage(MainWindow::Chat);
-          QVERIFY(m_window->grab().save(name + QStringLiteral("chat.png")));
+          QVERIFY(save(name + QStringLiteral("chat.png")));
         }
       }
     }

@@ -77,6 +77,15 @@ void FlatStyle::drawControl(ControlElement element, const QStyleOption* option, 
       return;
     }
   }
+  if (element == CE_HeaderSection) {
+    // Flat: the surface of the table and one line towards its cells.
+    const auto* header = qstyleoption_cast<const QStyleOptionHeader*>(option);
+    painter->fillRect(option->rect, cardColor(option->palette));
+    painter->setPen(separatorColor(option->palette));
+    const QRectF rect = QRectF(option->rect).adjusted(0.5, 0.5, -0.5, -0.5);
+    if (!header || header->orientation == Qt::Horizontal) painter->drawLine(rect.bottomLeft(), rect.bottomRight());
+    return;
+  }
   QProxyStyle::drawControl(element, option, painter, widget);
 }
 

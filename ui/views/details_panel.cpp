@@ -218,8 +218,8 @@ void DetailsPanel::showFacts() {
     delete item->widget();
     delete item;
   }
+  int row = 0;
   const auto add = [&](const QString& name, const QString& value, const QString& unit) {
-    const int row = m_factsLayout->rowCount();
     auto* label = new QLabel(name, m_facts);
     auto* number = new QLabel(value, m_facts);
     QFont font = number->font();
@@ -230,7 +230,7 @@ void DetailsPanel::showFacts() {
     of->setForegroundRole(QPalette::PlaceholderText);
     m_factsLayout->addWidget(label, row, 0);
     m_factsLayout->addWidget(number, row, 1, Qt::AlignTrailing);
-    m_factsLayout->addWidget(of, row, 2);
+    m_factsLayout->addWidget(of, row++, 2);
   };
   const Prediction& predicted = m_layout->predicted;
   const ResolvedOptions& options = m_report->options;

@@ -26,25 +26,14 @@ Symbol symbolOf(Verdict verdict) {
   return Symbol::Invalid;
 }
 
-// Symbol and text, centred together.
-void drawLine(QPainter& painter, const QRectF& line, Symbol symbol, const QString& text, const QColor& color) {
-  const QFontMetricsF metrics(painter.font());
-  const double size = metrics.ascent() * 0.82, gap = size * 0.45;
-  const QString shown = metrics.elidedText(text, Qt::ElideRight, line.width() - size - gap);
-  const double width = size + gap + metrics.horizontalAdvance(shown);
-  const double left = line.center().x() - width / 2;
-  paintSymbol(painter, QRectF(left, line.center().y() - size / 2, size, size), symbol, color);
-  painter.setPen(color);
-  painter.drawText(QRectF(left + size + gap, line.top(), width, line.height()), Qt::AlignLeading | Qt::AlignVCenter, shown);
-}
-
 }  // namespace
 
 LayoutCellDelegate::LayoutCellDelegate(QObject* parent) : QStyledItemDelegate(parent) {}
 
 QSize LayoutCellDelegate::sizeHint(const QStyleOptionViewItem& option, const QModelIndex&) const {
-  const QFontMetrics& metrics = option.fontMetrics;
-  return {metrics.horizontalAdvance(QStringLiteral("✓ 000.0 GiB")) + metrics.height(), metrics.height() * 3};
+  QFont bold = option.font;
+  bold.setWeight(QFont::DemiBold);
+  return {QFontMetrics(bold).horizontalAdvance(QStringLiteral("-00.0 GiB")) + 10, option.fontMetrics.height() * 3};
 }
 
 void LayoutCellDelegate::paint(QPainter* painter, const QStyleOptionViewItem& option, const QModelIndex& index) const {
@@ -63,7 +52,7 @@ void LayoutCellDelegate::paint(QPainter* painter, const QStyleOptionViewItem& op
   if (verdict == Verdict::Invalid) {
     painter->fillPath(shape, option.palette.color(QPalette::Active, QPalette::Window));
     QColor hatch = option.palette.color(QPalette::Active, QPalette::Mid);
-    hatch.setAlphaF(0.55F);
+    hatch.setAlphaF(0.4F);
     painter->fillPath(shape, QBrush(hatch, Qt::BDiagPattern));
     text = mutedText(option.palette);
   } else {
@@ -83,28 +72,28 @@ void LayoutCellDelegate::paint(QPainter* painter, const QStyleOptionViewItem& op
   painter->setBrush(Qt::NoBrush);
   painter->drawPath(shape);
 
+  // The symbol stands in the leading corner; number and second line share the middle.
   const QString second = index.data(LayoutGridModel::SecondLineRole).toString();
-  const double height = QFontMetricsF(option.font).height();
+  const double height = QFontMetricsF(option.font).height(), symbolSize = height * 0.66;
+  paintSymbol(*painter, QRectF(box.left() + 5, box.top() + 5, symbolSize, symbolSize), symbolOf(verdict), text);
   QFont font = option.font;
-  QRectF content = box.adjusted(6, 0, -6, 0);
+  const QRectF content = box.adjusted(3, 0, -3, 0);
+  painter->setPen(text);
   if (verdict == Verdict::Invalid) {
-    // A halo keeps the rule readable on the hatching.
-    font.setPointSizeF(font.pointSizeF() * 0.92);
+    font.setPointSizeF(font.pointSizeF() * 0.95);
     painter->setFont(font);
-    QColor halo = option.palette.color(QPalette::Active, QPalette::Window);
-    halo.setAlphaF(0.8F);
-    painter->fillRect(QRectF(content.left() - 2, content.center().y() - height * 0.62, content.width() + 4, height * 1.24), halo);
-    drawLine(*painter, content, symbolOf(verdict), index.data(Qt::DisplayRole).toString(), text);
+    painter->drawText(content.adjusted(0, symbolSize * 0.5, 0, 0), Qt::AlignCenter | Qt::TextWordWrap,
+                      index.data(Qt::DisplayRole).toString());
   } else {
-    const double top = box.center().y() - height * (second.isEmpty() ? 0.5 : 1.02);
+    const double top = box.center().y() - height * (second.isEmpty() ? 0.5 : 0.85);
     font.setWeight(QFont::DemiBold);
     painter->setFont(font);
-    drawLine(*painter, QRectF(content.left(), top, content.width(), height), symbolOf(verdict),
-             index.data(Qt::DisplayRole).toString(), text);
+    const QRectF first(content.left(), top, content.width(), height);
+    painter->drawText(first, Qt::AlignCenter,
+                      QFontMetricsF(font).elidedText(index.data(Qt::DisplayRole).toString(), Qt::ElideRight, first.width()));
     font.setWeight(QFont::Normal);
     font.setPointSizeF(font.pointSizeF() * 0.9);
     painter->setFont(font);
-    painter->setPen(text);
     const QRectF line(content.left(), top + height * 1.08, content.width(), height);
     painter->drawText(line, Qt::AlignCenter, QFontMetricsF(font).elidedText(second, Qt::ElideRight, line.width()));
   }

@@ -52,6 +52,7 @@ void LayoutGridView::setEmptyText(const QString& text) {
 void LayoutGridView::updateCellSize() {
   QStyleOptionViewItem option;
   initViewItemOption(&option);
+  option.font = font();
   option.fontMetrics = fontMetrics();
   const QSize cell = m_delegate->sizeHint(option, {});
   horizontalHeader()->setMinimumSectionSize(cell.width());
@@ -150,7 +151,8 @@ int GridLegend::place(int width, QPainter* painter) const {
         painter->setPen(QPen(separatorColor(palette()), 1));
         painter->drawPath(shape);
       }
-      paintSymbol(*painter, box.adjusted(3, 3, -3, -3), symbol, ink);
+      const double inset = entry.star ? 0 : 3;
+      paintSymbol(*painter, box.adjusted(inset, inset, -inset, -inset), symbol, ink);
       painter->setPen(mutedText(palette()));
       painter->drawText(QRect(x + swatch + gap, y, entryWidth, swatch), Qt::AlignLeading | Qt::AlignVCenter, entry.text);
     }

@@ -16,7 +16,7 @@ namespace headroom::ui {
 
 class NoticeArea::Notice : public QFrame {
  public:
-  Notice(const QString& topic, QWidget* parent) : QFrame(parent), m_topic(topic) {
+  Notice(const QString& topic, NoticeArea* parent) : QFrame(parent), m_topic(topic) {
     auto* layout = new QHBoxLayout(this);
     layout->setContentsMargins(kPadding, 6, 6, 6);
     m_text = makeTextLabel(this);
@@ -25,11 +25,9 @@ class NoticeArea::Notice : public QFrame {
     m_close->setIcon(themedIcon(QStringLiteral("close")));
     layout->addWidget(m_text, 1);
     layout->addWidget(m_close, 0, Qt::AlignTop);
-    connect(m_close, &QToolButton::clicked, this, [this] {
-      hide();
-      deleteLater();
-      m_topic.clear();
-    });
+    // The button lives in the notice, which goes when its click is done.
+    connect(
+        m_close, &QToolButton::clicked, parent, [this, parent] { parent->clear(m_topic); }, Qt::QueuedConnection);
     retranslate();
   }
 
@@ -72,7 +70,11 @@ class NoticeArea::Notice : public QFrame {
 NoticeArea::NoticeArea(QWidget* parent) : QWidget(parent), m_layout(new QVBoxLayout(this)) {
   m_layout->setContentsMargins(0, 0, 0, 0);
   m_layout->setSpacing(6);
+  updateVisibility();
 }
+
+// An empty area takes no room, not even its distance to its neighbours.
+void NoticeArea::updateVisibility() { setVisible(m_layout->count() > 0); }
 
 NoticeArea::Notice* NoticeArea::find(const QString& topic) const {
   for (int i = 0; i < m_layout->count(); ++i)
@@ -88,6 +90,7 @@ void NoticeArea::show(const QString& topic, NoticeKind kind, const QString& text
   }
   notice->set(kind, text);
   notice->setVisible(true);
+  updateVisibility();
 }
 
 void NoticeArea::clear(const QString& topic) {
@@ -95,6 +98,7 @@ void NoticeArea::clear(const QString& topic) {
     m_layout->removeWidget(notice);
     notice->hide();
     notice->deleteLater();
+    updateVisibility();
   }
 }
 

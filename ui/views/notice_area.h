@@ -29,6 +29,7 @@ class NoticeArea : public QWidget {
 
  private:
   class Notice;
+  void updateVisibility();
   Notice* find(const QString& topic) const;
   QVBoxLayout* m_layout = nullptr;
 };
