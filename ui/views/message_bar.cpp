@@ -20,6 +20,7 @@ MessageBar::MessageBar(NoticeKind kind, QWidget* parent) : QFrame(parent), m_kin
   layout->setContentsMargins(kPadding, 8, 8, 8);
   layout->addWidget(m_label, 1);
   layout->addWidget(m_button, 0, Qt::AlignTop);
+  setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Maximum);
   hide();
 }
 

@@ -81,7 +81,8 @@ void RunPanel::build() {
   row->addSpacing(kGap);
   row->addWidget(m_phase);
   row->addWidget(m_elapsed);
-  row->addWidget(m_detail, 1);
+  row->addWidget(m_detail, 100);
+  row->addStretch(1);
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(0, 0, 0, 0);
   layout->setSpacing(kGap);
@@ -91,6 +92,7 @@ void RunPanel::build() {
   layout->addWidget(m_connection);
   layout->addWidget(m_progress);
   layout->addWidget(m_view);
+  layout->addStretch(1);
   m_tick = new QTimer(this);
   m_tick->setInterval(kElapsedTickMs);
 }
