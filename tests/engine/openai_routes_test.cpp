@@ -448,7 +448,7 @@ class OpenAiRoutesTest : public QObject {
       clients.back().send(requestText(
           "POST", kTextPath, textBody({{"stream", stream}, {"ignore_eos", true}, {"max_tokens", 500}, {"n", 2}}).dump()));
     }
-    QVERIFY(eventually([&] { return server.service.submitted() == 80; }));
+    QVERIFY(eventually([&] { return server.service.submitted() == 80; }, 30'000));
     if (stream) QVERIFY(clients[0].readUntilText("data: "));
     clients.clear();
     QVERIFY(eventually([&] { return server.service.active() == 0; }, 800));
@@ -465,11 +465,11 @@ class OpenAiRoutesTest : public QObject {
           "POST", kTextPath,
           textBody({{"stream", true}, {"ignore_eos", true}, {"max_tokens", 500}, {"n", 8}, {"logprobs", 20}}).dump()));
     }
-    QVERIFY(eventually([&] { return server.service.submitted() == 160; }));
+    QVERIFY(eventually([&] { return server.service.submitted() == 160; }, 30'000));
     QElapsedTimer timer;
     timer.start();
     for (int i = 0; i < 10; ++i) QCOMPARE(server.post(kTextPath, textBody()).status, 200);
-    QVERIFY2(timer.elapsed() < 4000, QByteArray::number(timer.elapsed()));
+    QVERIFY2(timer.elapsed() < 15'000, QByteArray::number(timer.elapsed()));
     // The engine ends them all though nobody reads.
     QVERIFY(eventually([&] { return server.service.active() == 0; }, 20'000));
     const auto events = eventsOf(slow[0].readResponse(30'000).body);
