@@ -87,7 +87,7 @@ def main():
         time.sleep(1.2)
         state = get(url + "/engine/state")
         print(f"\nMeasured here: time to first token {ttft:.0f} ms, {tokens} tokens" + (f", {rate:.1f} tokens/s" if rate else ""))
-        peak = max((sample["generated_tokens_per_second"] for sample in samples), default=None)
+        peak = max((sample["generated_tokens_per_s"] for sample in samples), default=None)
         if peak:
             print(f"Engine's own meter: up to {peak:.1f} tokens/s in half a second")
         mib = lambda count: "unknown" if count is None else f"{count / 2**20:.1f} MiB"
