@@ -31,7 +31,8 @@ std::vector<int> gpuOrder(const Machine& machine) {
   return order;
 }
 
-void decideVerdict(LayoutPlan& plan, const Machine& machine, const std::vector<FitArithmetic>& arithmetic, double utilization) {
+void decideVerdict(LayoutPlan& plan, const Machine& machine, const std::vector<FitArithmetic>& arithmetic, double utilization,
+                   const std::string& kvText) {
   size_t worst = 0;
   for (size_t i = 1; i < plan.ranks.size(); ++i) {
     if (*plan.ranks[i].headroom < *plan.ranks[worst].headroom) worst = i;
@@ -42,18 +43,19 @@ void decideVerdict(LayoutPlan& plan, const Machine& machine, const std::vector<F
   plan.limitingGpu = gpu.index;
   const Bytes headroom = *rank.headroom;
   const FitArithmetic& sums = arithmetic[worst];
+  const std::string budgetText = fmt::format("{:.2f} GiB x {:g}", gpu.totalMemory.gib(), utilization);
   auto parts = [&] {
     std::string text = fmt::format("weights {} + activations {}", gibText(*rank.weights), gibText(*rank.activations));
     if (rank.graphs && rank.graphs->count() > 0) text += fmt::format(" + graphs {}", gibText(*rank.graphs));
     if (rank.runtime && rank.runtime->count() > 0) text += fmt::format(" + runtime {}", gibText(*rank.runtime));
-    return text + fmt::format(" + KV cache {} for {}", gibText(sums.kvNeeded), sums.kvText);
+    return text + fmt::format(" + KV cache {} for {}", gibText(sums.kvNeeded), kvText);
   };
   if (headroom.count() < 0) {
     plan.verdict = Verdict::DoesNotFit;
     plan.reasons.push_back(
         {"memory.does_not_fit",
          fmt::format("GPU {} ({}): {} = {} GiB, budget {} = {} GiB: {} GiB too much", gpu.index, gpu.spec.name, parts(),
-                     gibText(sums.budget - headroom), sums.budgetText, gibText(sums.budget), gibText(-headroom)),
+                     gibText(sums.budget - headroom), budgetText, gibText(sums.budget), gibText(-headroom)),
          ""});
     return;
   }
@@ -62,7 +64,7 @@ void decideVerdict(LayoutPlan& plan, const Machine& machine, const std::vector<F
     plan.reasons.push_back(
         {"memory.tight",
          fmt::format("GPU {} ({}): {} = {} GiB, budget {} = {} GiB: only {} GiB left", gpu.index, gpu.spec.name, parts(),
-                     gibText(sums.budget - headroom), sums.budgetText, gibText(sums.budget), gibText(headroom)),
+                     gibText(sums.budget - headroom), budgetText, gibText(sums.budget), gibText(headroom)),
          ""});
     return;
   }
@@ -80,22 +82,21 @@ MatrixFormat matrixFormatOf(const ModelConfig& config, const ResolvedOptions& op
   return options.dtype == DType::F32 ? MatrixFormat::ThirtyTwoBit : MatrixFormat::SixteenBit;
 }
 
-void predict(LayoutPlan& plan, const ModelSource& model, const Machine& machine, const ResolvedOptions& options,
-             double layerBytesPerElement, double headBytesPerElement) {
-  const ModelConfig& config = model.config;
+namespace {
+
+// The question that a layout is to the roofline; `gpu` is its slowest.
+RooflineAnswer ask(const LayoutPlan& plan, const ModelConfig& config, const ResolvedOptions& options, const GpuSpec& gpu,
+                   double layerBytesPerElement, double headBytesPerElement) {
   RooflineQuestion question;
   question.config = &config;
   question.tp = plan.tp;
   int64_t q = 0, kv = 0, columns = 0, vocabulary = 0;
-  const GpuSpec* slowest = nullptr;
   for (const RankPlan& rank : plan.ranks) {
     q = std::max(q, rank.slice.qHeads.size());
     kv = std::max(kv, rank.slice.kvHeads.size());
     columns = std::max(columns, rank.slice.mlpColumns.size());
     vocabulary = std::max(vocabulary, rank.slice.vocabulary.size());
     if (rank.slice.replica == 0 && rank.slice.tpRank == 0) question.stages.push_back(rank.slice.layers);
-    const GpuSpec& spec = machine.gpus[rank.slice.gpu].spec;
-    if (!slowest || spec.bandwidthGBs.value_or(0) < slowest->bandwidthGBs.value_or(0)) slowest = &spec;
   }
   auto share = [&](int64_t held, int64_t all) {
     return all > 0 && held > 0 ? static_cast<double>(held) / static_cast<double>(all) : 1.0 / plan.tp;
@@ -109,7 +110,7 @@ void predict(LayoutPlan& plan, const ModelSource& model, const Machine& machine,
   question.headBytesPerElement = headBytesPerElement;
   const DTypeInfo& kvType = dtypeInfo(options.kvCacheDType);
   question.kvBytesPerElement = static_cast<double>(kvType.blockBytes) / static_cast<double>(kvType.blockElements);
-  question.gpu = *slowest;
+  question.gpu = gpu;
   question.concurrency = requestsPerReplica(options, plan.dp);
   // Without a load that was asked for: a prompt and an answer of everyday length.
   constexpr int64_t kEverydayPrompt = 1024, kEverydayAnswer = 256;
@@ -117,16 +118,32 @@ void predict(LayoutPlan& plan, const ModelSource& model, const Machine& machine,
   question.inputLen = given ? std::max<int64_t>(1, options.inputLen) : std::min(kEverydayPrompt, options.maxModelLen / 2);
   question.outputLen =
       given ? std::max<int64_t>(1, options.outputLen) : std::min(kEverydayAnswer, std::max<int64_t>(1, options.maxModelLen / 2));
-  const RooflineAnswer answer = predictSpeed(question);
+  return predictSpeed(question);
+}
+
+}  // namespace
+
+void SpeedCache::predict(LayoutPlan& plan, double layerBytesPerElement, double headBytesPerElement) {
+  const ModelConfig& config = m_model.config;
+  const ResolvedOptions& options = m_options;
+  int slowest = plan.ranks.front().slice.gpu;
+  for (const RankPlan& rank : plan.ranks) {
+    auto bandwidth = [&](int gpu) { return m_machine.gpus[gpu].spec.bandwidthGBs.value_or(0); };
+    if (bandwidth(rank.slice.gpu) < bandwidth(slowest)) slowest = rank.slice.gpu;
+  }
+  const auto [found, isNew] = m_answers.try_emplace({plan.tp, plan.pp, requestsPerReplica(options, plan.dp), slowest});
+  if (isNew) found->second = ask(plan, config, options, m_machine.gpus[slowest].spec, layerBytesPerElement, headBytesPerElement);
+  const RooflineAnswer& answer = found->second;
   plan.predicted = {answer.decodeTokensPerSecond,
                     answer.throughputTokensPerSecond,
                     answer.itlMs,
                     answer.prefillTokensPerSecond,
                     answer.ttftMs,
                     answer.source};
-  if (plan.predicted.throughputTokensPerSecond)
+  if (plan.predicted.throughputTokensPerSecond) {
     *plan.predicted.throughputTokensPerSecond *=
         static_cast<double>(std::min<int64_t>(plan.dp, std::max<int64_t>(1, options.concurrency)));
+  }
 }
 
 }  // namespace headroom

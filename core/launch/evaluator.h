@@ -6,7 +6,9 @@
 #include "core/launch/planner.h"
 #include "core/performance/roofline.h"
 
+#include <map>
 #include <memory>
+#include <tuple>
 
 namespace headroom {
 
@@ -32,16 +34,26 @@ std::vector<int> gpuOrder(const Machine& machine);
 
 // Sets headroom, the limiting GPU and the verdict from the ranks' own headroom; says why when it does not fit or is tight.
 struct FitArithmetic {
-  Bytes budget;
-  std::string budgetText;  // "79.25 GiB x 0.92"
-  Bytes kvNeeded;
-  std::string kvText;  // "1 request of 32768 tokens"
+  Bytes budget, kvNeeded;
 };
-void decideVerdict(LayoutPlan& plan, const Machine& machine, const std::vector<FitArithmetic>& arithmetic, double utilization);
+// `kvText` says what the cache is for: "1 request of 32768 tokens".
+void decideVerdict(LayoutPlan& plan, const Machine& machine, const std::vector<FitArithmetic>& arithmetic, double utilization,
+                   const std::string& kvText);
 
 // How the model's matrices are held, for predictions.
 MatrixFormat matrixFormatOf(const ModelConfig& config, const ResolvedOptions& options);
-void predict(LayoutPlan& plan, const ModelSource& model, const Machine& machine, const ResolvedOptions& options,
-             double layerBytesPerElement, double headBytesPerElement);
+// Predictions of layouts that differ in nothing that matters for speed are made once.
+class SpeedCache {
+ public:
+  SpeedCache(const ModelSource& model, const Machine& machine, const ResolvedOptions& options)
+      : m_model(model), m_machine(machine), m_options(options) {}
+  void predict(LayoutPlan& plan, double layerBytesPerElement, double headBytesPerElement);
+
+ private:
+  const ModelSource& m_model;
+  const Machine& m_machine;
+  const ResolvedOptions& m_options;
+  std::map<std::tuple<int, int, int64_t, int>, RooflineAnswer> m_answers;  // by tp, pp, requests a replica and the slowest GPU
+};
 
 }  // namespace headroom

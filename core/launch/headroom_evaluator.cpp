@@ -18,7 +18,8 @@ class HeadroomEvaluator : public LayoutEvaluator {
         m_limits(engineLimits(options)),
         m_splitter(model),
         m_table(model, [this](const TensorEntry& tensor) { return loadedBytes(tensor, m_limits.computeDType).count(); }),
-        m_order(gpuOrder(machine)) {
+        m_order(gpuOrder(machine)),
+        m_speed(model, machine, m_options) {
     int64_t layerBytes = 0, layerElements = 0, headBytes = 0, headElements = 0;
     for (const TensorEntry& tensor : model.inventory.tensors) {
       if (!tensor.loaded || tensor.shape.size() < 2) continue;
@@ -35,8 +36,8 @@ class HeadroomEvaluator : public LayoutEvaluator {
     plan.tp = tp;
     plan.pp = pp;
     plan.dp = dp;
-    const std::vector<int> gpus(m_order.begin(), m_order.begin() + tp * pp * dp);
-    Result<ParallelLayout> layout = m_splitter.layout(tp, pp, dp, gpus);
+    const Replica& replica = replicaOf(tp, pp);
+    const Result<ParallelLayout>& layout = replica.layout;
     if (!layout) {
       const Error& error = layout.error();
       plan.even = m_model.config.qHeads % tp == 0;
@@ -45,9 +46,9 @@ class HeadroomEvaluator : public LayoutEvaluator {
       return plan;
     }
     plan.even = layout->even;
-    fillMemory(plan, *layout);
+    fillMemory(plan, replica);
     if (plan.verdict != Verdict::DoesNotFit || plan.kvTokens.value_or(0) > 0) {
-      predict(plan, m_model, m_machine, m_options, m_layerBytesPerElement, m_headBytesPerElement);
+      m_speed.predict(plan, m_layerBytesPerElement, m_headBytesPerElement);
     } else {
       plan.predicted.source = "unknown: the weights do not fit";
     }
@@ -59,56 +60,72 @@ class HeadroomEvaluator : public LayoutEvaluator {
   }
 
  private:
-  void fillMemory(LayoutPlan& plan, const ParallelLayout& layout) {
+  // One replica's ranks and their bytes; other replicas are alike.
+  struct Replica {
+    Result<ParallelLayout> layout;
+    std::vector<Bytes> weights, activations, perBlock;
+  };
+
+  const Replica& replicaOf(int tp, int pp) {
+    const auto found = m_replicas.find({tp, pp});
+    if (found != m_replicas.end()) return found->second;
+    Replica replica{m_splitter.layout(tp, pp, 1), {}, {}, {}};
+    if (replica.layout) {
+      std::vector<WeightTable::Shares> shares;
+      for (int tpRank = 0; tpRank < tp; ++tpRank)
+        shares.push_back(m_table.sharesOf(m_model.config, replica.layout->at(0, 0, tpRank), tp));
+      for (const RankSlice& slice : replica.layout->ranks) {
+        replica.weights.push_back(m_table.stageBytes(shares[slice.tpRank], slice.layers, slice.embeds, slice.projects));
+        replica.activations.push_back(activationBytes(m_model.config, slice, tp, pp, m_limits));
+        replica.perBlock.push_back(kvBytesPerBlock(m_model.config, slice, m_limits));
+      }
+    }
+    return m_replicas.emplace(std::pair{tp, pp}, std::move(replica)).first->second;
+  }
+
+  void fillMemory(LayoutPlan& plan, const Replica& replicaBytes) {
     const int64_t perRequest = ceilDiv(tokensPerRequest(m_options), m_limits.blockTokens);
     const int64_t oneFull = ceilDiv(m_limits.maxModelLen, m_limits.blockTokens);
     const int64_t requests = requestsPerReplica(m_options, plan.dp);
     const int64_t needed = std::max(oneFull, perRequest * requests);
+    const std::string kvText = requests > 1 && perRequest * requests >= oneFull
+                                   ? fmt::format("{} requests of {} tokens", requests, tokensPerRequest(m_options))
+                                   : fmt::format("1 request of {} tokens", m_limits.maxModelLen);
     int64_t blocks = std::numeric_limits<int64_t>::max();
     std::vector<FitArithmetic> arithmetic;
-    std::vector<Bytes> perBlock;
-    std::vector<WeightTable::Shares> shares;
-    for (int tpRank = 0; tpRank < plan.tp; ++tpRank)
-      shares.push_back(m_table.sharesOf(m_model.config, layout.at(0, 0, tpRank), plan.tp));
-    for (const RankSlice& slice : layout.ranks) {
-      RankPlan rank;
-      rank.slice = slice;
-      const size_t twin = static_cast<size_t>(slice.rank % (plan.tp * plan.pp));  // replicas are alike
-      const MachineGpu& gpu = m_machine.gpus[slice.gpu];
-      if (twin < plan.ranks.size()) {
-        rank.weights = plan.ranks[twin].weights;
-        rank.activations = plan.ranks[twin].activations;
-        perBlock.push_back(perBlock[twin]);
-      } else {
-        rank.weights = m_table.stageBytes(shares[slice.tpRank], slice.layers, slice.embeds, slice.projects);
-        rank.activations = activationBytes(m_model.config, slice, plan.tp, plan.pp, m_limits);
-        perBlock.push_back(kvBytesPerBlock(m_model.config, slice, m_limits));
-      }
+    const size_t ranksEach = replicaBytes.layout->ranks.size();
+    plan.ranks.resize(ranksEach * plan.dp);
+    for (size_t i = 0; i < plan.ranks.size(); ++i) {
+      const size_t twin = i % ranksEach;
+      RankPlan& rank = plan.ranks[i];
+      rank.slice = replicaBytes.layout->ranks[twin];
+      rank.slice.rank = static_cast<int>(i);
+      rank.slice.replica = static_cast<int>(i / ranksEach);
+      rank.slice.gpu = m_order[i];
+      rank.weights = replicaBytes.weights[twin];
+      rank.activations = replicaBytes.activations[twin];
+      const Bytes perBlock = replicaBytes.perBlock[twin];
+      const MachineGpu& gpu = m_machine.gpus[rank.slice.gpu];
       if (gpu.spec.hostDevice) rank.graphs = rank.runtime = Bytes();
       FitArithmetic sums;
       sums.budget = Bytes(static_cast<int64_t>(static_cast<double>(gpu.totalMemory.count()) * m_options.gpuMemoryUtilization));
-      sums.budgetText = fmt::format("{:.2f} GiB x {:g}", gpu.totalMemory.gib(), m_options.gpuMemoryUtilization);
-      sums.kvNeeded = perBlock.back() * needed;
-      sums.kvText = requests > 1 && perRequest * requests >= oneFull
-                        ? fmt::format("{} requests of {} tokens", requests, tokensPerRequest(m_options))
-                        : fmt::format("1 request of {} tokens", m_limits.maxModelLen);
+      sums.kvNeeded = perBlock * needed;
       const Bytes room = sums.budget - *rank.weights - *rank.activations;
       rank.headroom = room - sums.kvNeeded;
-      if (perBlock.back().count() > 0) blocks = std::min(blocks, std::max<int64_t>(0, room.count()) / perBlock.back().count());
-      arithmetic.push_back(std::move(sums));
-      plan.ranks.push_back(std::move(rank));
+      if (perBlock.count() > 0) blocks = std::min(blocks, std::max<int64_t>(0, room.count()) / perBlock.count());
+      arithmetic.push_back(sums);
     }
     if (blocks == std::numeric_limits<int64_t>::max()) blocks = needed;
     Bytes replica;
     for (size_t i = 0; i < plan.ranks.size(); ++i) {
-      plan.ranks[i].kvCache = perBlock[i] * blocks;
+      plan.ranks[i].kvCache = replicaBytes.perBlock[i % ranksEach] * blocks;
       if (plan.ranks[i].slice.replica == 0) replica += *plan.ranks[i].kvCache;
     }
     plan.kvCache = replica;
     plan.kvTokens = blocks * m_limits.blockTokens;
     plan.maxConcurrency = static_cast<double>(blocks) / static_cast<double>(std::max<int64_t>(1, oneFull));
     plan.memoryProvenance = m_machine.isLocal ? Provenance::Exact : Provenance::Modelled;
-    decideVerdict(plan, m_machine, arithmetic, m_options.gpuMemoryUtilization);
+    decideVerdict(plan, m_machine, arithmetic, m_options.gpuMemoryUtilization, kvText);
   }
 
   const ModelSource& m_model;
@@ -118,6 +135,8 @@ class HeadroomEvaluator : public LayoutEvaluator {
   HeadroomSplitter m_splitter;
   WeightTable m_table;
   std::vector<int> m_order;
+  SpeedCache m_speed;
+  std::map<std::pair<int, int>, Replica> m_replicas;  // by tp and pp
   double m_layerBytesPerElement = 2, m_headBytesPerElement = 2;
 };
 

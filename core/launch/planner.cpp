@@ -111,9 +111,10 @@ void recommend(PlanReport& report) {
   }
   if (!best) return;
   const int gpus = best->tp * best->pp * best->dp;
-  std::string why =
-      fmt::format("{} on {} GPU{}: {} with {:.1f} GiB to spare on the fullest", sizesText(*best), gpus, gpus > 1 ? "s" : "",
-                  best->verdict == Verdict::Fits ? "fits" : "fits tightly", best->headroom->gib());
+  const bool host = report.machine.gpus.front().spec.hostDevice;
+  std::string why = fmt::format("{} on {} {}{}: {} with {:.1f} GiB to spare on the fullest", sizesText(*best), gpus,
+                                host ? "host device" : "GPU", gpus > 1 ? "s" : "",
+                                best->verdict == Verdict::Fits ? "fits" : "fits tightly", best->headroom->gib());
   if (best->predicted.decodeTokensPerSecond) {
     why += many ? fmt::format(", and is predicted to make the most tokens for {} requests ({:.0f} tokens/s)",
                               report.options.concurrency, *best->predicted.throughputTokensPerSecond)
@@ -121,7 +122,8 @@ void recommend(PlanReport& report) {
                               *best->predicted.decodeTokensPerSecond);
     why += "; " + linkText(report, *best);
   } else {
-    why += ", with the fewest devices";
+    why += host ? ", on the fewest devices: they share one machine's memory, so more of them add room rather than speed"
+                : ", on the fewest GPUs";
   }
   report.recommended = PlanReport::Recommendation{best->tp, best->pp, best->dp, why + "."};
 }

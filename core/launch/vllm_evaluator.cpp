@@ -45,7 +45,8 @@ class VllmEvaluator : public LayoutEvaluator {
         m_context{model, machine, versionOf(options.engine), askedDType, options.quantization},
         m_online8Bit((options.quantization == "fp8" || options.quantization == "int8") && !model.config.quantization),
         m_table(model, [this](const TensorEntry& tensor) { return heldBytes(tensor); }),
-        m_order(gpuOrder(machine)) {
+        m_order(gpuOrder(machine)),
+        m_speed(model, machine, m_options) {
     m_limits.version = m_context.version;
     m_limits.dtype = options.dtype;
     m_limits.kvDType = options.kvCacheDType;
@@ -80,7 +81,7 @@ class VllmEvaluator : public LayoutEvaluator {
     for (const RuleFinding& warning : verdict.warnings) plan.warnings.push_back({warning.rule, warning.message, warning.fix});
     fillMemory(plan);
     if (plan.kvTokens.value_or(0) > 0 || plan.verdict != Verdict::DoesNotFit) {
-      predict(plan, m_model, m_machine, m_options, m_layerBytesPerElement, m_headBytesPerElement);
+      m_speed.predict(plan, m_layerBytesPerElement, m_headBytesPerElement);
     } else {
       plan.predicted.source = "unknown: the weights do not fit";
     }
@@ -159,6 +160,7 @@ class VllmEvaluator : public LayoutEvaluator {
     int64_t blocks = std::numeric_limits<int64_t>::max();
     std::vector<FitArithmetic> arithmetic;
     std::vector<VllmKvShape> kvShapes;
+    std::string kvText = fmt::format("1 request of {} tokens", m_limits.maxModelLen);
     int64_t fullestRequest = 1;
     bool uniform = true;
     for (int replica = 0; replica < plan.dp; ++replica) {
@@ -196,10 +198,8 @@ class VllmEvaluator : public LayoutEvaluator {
           FitArithmetic sums;
           sums.budget =
               Bytes(static_cast<int64_t>(std::ceil(static_cast<double>(gpu.totalMemory.count()) * m_limits.utilization)));
-          sums.budgetText = fmt::format("{:.2f} GiB x {:g}", gpu.totalMemory.gib(), m_limits.utilization);
           sums.kvNeeded = kv.blockBytes * needed;
-          sums.kvText = needed > kv.blocksPerRequest ? fmt::format("{} requests of {} tokens", requests, perRequest)
-                                                     : fmt::format("1 request of {} tokens", m_limits.maxModelLen);
+          if (needed > kv.blocksPerRequest) kvText = fmt::format("{} requests of {} tokens", requests, perRequest);
           const Bytes room = sums.budget - *rank.weights - *rank.activations - *rank.runtime - rank.graphs.value_or(Bytes());
           rank.headroom = room - sums.kvNeeded;
           rank.kvCache = Bytes(std::max<int64_t>(0, room.count()));
@@ -220,7 +220,7 @@ class VllmEvaluator : public LayoutEvaluator {
       if (plan.ranks[i].slice.replica == 0) replica += *plan.ranks[i].kvCache;
     }
     plan.kvCache = replica;
-    decideVerdict(plan, m_machine, arithmetic, m_limits.utilization);
+    decideVerdict(plan, m_machine, arithmetic, m_limits.utilization, kvText);
   }
 
   const ModelSource& m_model;
@@ -231,6 +231,7 @@ class VllmEvaluator : public LayoutEvaluator {
   bool m_online8Bit;
   WeightTable m_table;
   std::vector<int> m_order, m_acceptedTp;
+  SpeedCache m_speed;
   double m_layerBytesPerElement = 2, m_headBytesPerElement = 2;
 };
 
