@@ -827,6 +827,10 @@ The window is licensed under GPL-3.0-or-later, the engine under Apache-2.0.</sou
             <source>Copy the command</source>
             <translation>复制命令</translation>
         </message>
+        <message>
+            <source>Time to first token</source>
+            <translation>首词元时间</translation>
+        </message>
     </context>
     <context>
         <name>headroom::ui::EngineCharts</name>

@@ -244,8 +244,13 @@ class PlanPageTest : public QObject {
     QSignalSpy failed(m_session.get(), &PlanSession::openFailed);
     QMimeData mime;
     mime.setUrls({QUrl::fromLocalFile(folder)});
+    struct DropTarget : PlanPage {
+      using PlanPage::dropEvent;
+      using PlanPage::PlanPage;
+    };
+    DropTarget page(*m_session, *m_settings);
     QDropEvent drop(QPointF(5, 5), Qt::CopyAction, &mime, Qt::LeftButton, Qt::NoModifier);
-    QApplication::sendEvent(m_page.get(), &drop);
+    page.dropEvent(&drop);
     QTRY_COMPARE_WITH_TIMEOUT(failed.count(), 1, kPlanTimeoutMs);
     QVERIFY(m_page->notices().text(QStringLiteral("open")).contains(QStringLiteral("empty")));
   }

@@ -221,6 +221,7 @@ void DetailsPanel::showFacts() {
   int row = 0;
   const auto add = [&](const QString& name, const QString& value, const QString& unit) {
     auto* label = new QLabel(name, m_facts);
+    label->setWordWrap(true);
     auto* number = new QLabel(value, m_facts);
     QFont font = number->font();
     font.setWeight(QFont::DemiBold);
@@ -242,7 +243,9 @@ void DetailsPanel::showFacts() {
       formatDecimal(predicted.throughputTokensPerSecond), tr("tokens/s"));
   add(tr("Time between tokens"), formatDecimal(predicted.itlMs), tr("ms"));
   add(tr("Prefill"), formatDecimal(predicted.prefillTokensPerSecond), tr("tokens/s"));
-  add(tr("Time to first token, prompt of %1").arg(formatCount(options.inputLen)), formatDecimal(predicted.ttftMs), tr("ms"));
+  add(options.inputLen > 0 ? tr("Time to first token, prompt of %1").arg(formatCount(options.inputLen))
+                           : tr("Time to first token"),
+      formatDecimal(predicted.ttftMs), tr("ms"));
   m_factsSource->setText(predicted.source.empty() ? tr("Speed: unknown") : fromCore(predicted.source));
   m_memorySource->setText(tr("Weights: %1. Other memory: %2.")
                               .arg(provenanceText(m_layout->weightsProvenance), provenanceText(m_layout->memoryProvenance)));

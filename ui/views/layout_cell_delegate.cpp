@@ -92,7 +92,7 @@ void LayoutCellDelegate::paint(QPainter* painter, const QStyleOptionViewItem& op
     painter->drawText(first, Qt::AlignCenter,
                       QFontMetricsF(font).elidedText(index.data(Qt::DisplayRole).toString(), Qt::ElideRight, first.width()));
     font.setWeight(QFont::Normal);
-    font.setPointSizeF(font.pointSizeF() * 0.9);
+    font.setPointSizeF(font.pointSizeF() * 0.8);
     painter->setFont(font);
     const QRectF line(content.left(), top + height * 1.08, content.width(), height);
     painter->drawText(line, Qt::AlignCenter, QFontMetricsF(font).elidedText(second, Qt::ElideRight, line.width()));

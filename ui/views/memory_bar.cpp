@@ -68,15 +68,18 @@ QSize MemoryBars::sizeHint() const {
   const int width = fontMetrics().averageCharWidth() * 44;
   return {width, heightForWidth(width)};
 }
-QSize MemoryBars::minimumSizeHint() const { return {fontMetrics().averageCharWidth() * 26, 0}; }
+QSize MemoryBars::minimumSizeHint() const {
+  const int least = fontMetrics().averageCharWidth() * 26;
+  return {least, heightForWidth(std::max(width(), least))};
+}
 
 int MemoryBars::legend(int width, int top, QPainter* painter) const {
   const QFontMetrics metrics = fontMetrics();
   const int swatch = metrics.height() * 2 / 3, gap = metrics.height() / 3, line = metrics.height() + 2;
   const ColorScheme scheme = schemeOf(palette());
   int x = 0, y = 0;
-  for (const MemoryPart part : {MemoryPart::Weights, MemoryPart::KvCache, MemoryPart::Activations, MemoryPart::Graphs,
-                                MemoryPart::Runtime, MemoryPart::OtherProcesses, MemoryPart::Free}) {
+  for (const MemoryPart part : {MemoryPart::Weights, MemoryPart::Activations, MemoryPart::Graphs, MemoryPart::Runtime,
+                                MemoryPart::KvCache, MemoryPart::KvSpare, MemoryPart::OtherProcesses, MemoryPart::Free}) {
     const bool present = std::any_of(m_bars.begin(), m_bars.end(), [part](const MemoryBarData& bar) {
       return std::any_of(bar.segments.begin(), bar.segments.end(),
                          [part](const MemorySegment& segment) { return segment.part == part; });
@@ -157,6 +160,8 @@ void MemoryBars::paintEvent(QPaintEvent*) {
 }
 
 bool MemoryBars::event(QEvent* event) {
+  // The legend wraps with the width, and the height with it.
+  if (event->type() == QEvent::Resize) updateGeometry();
   if (event->type() == QEvent::ToolTip) {
     const auto* help = static_cast<QHelpEvent*>(event);
     const auto row = static_cast<size_t>(help->pos().y() / std::max(1, rowHeight()));
