@@ -8,7 +8,7 @@ build_packages=(
   qt6-base-dev libqt6charts6-dev qt6-svg-dev qt6-tools-dev qt6-tools-dev-tools qt6-l10n-tools libgl1-mesa-dev
   nlohmann-json3-dev libexpected-dev libboost-dev libhwy-dev libpcre2-dev libicu-dev libcli11-dev libfmt-dev
 )
-run_packages=(qt6-qpa-plugins libqt6svg6 fonts-dejavu-core)
+run_packages=(qt6-qpa-plugins libqt6svg6 qt6-translations-l10n fonts-dejavu-core)
 demo_packages=(python3-pip unzip)
 test_packages=(python3-minimal fonts-noto-cjk)
 screenshot_packages=(xvfb fonts-noto-cjk)

@@ -42,7 +42,7 @@ QStringList sourcesOf(const QString& folder) {
 QStringList includesOf(const QString& path) {
   QFile file(path);
   if (!file.open(QIODevice::ReadOnly)) return {"(unreadable)"};
-  static const QRegularExpression pattern(QStringLiteral(R"(^\s*#\s*include\s*["<]([^">]+)[">])"), QRegularExpression::MultilineOption);
+  static const QRegularExpression pattern(QStringLiteral("^\\s*#\\s*include\\s*[\"<]([^\">]+)[\">]"), QRegularExpression::MultilineOption);
   QStringList found;
   auto matches = pattern.globalMatch(QString::fromUtf8(file.readAll()));
   while (matches.hasNext()) found << matches.next().captured(1);
