@@ -8,6 +8,7 @@
 #include "ui/settings/app_settings.h"
 #include "ui/views/message_bar.h"
 
+#include <QLabel>
 #include <QComboBox>
 #include <QRegularExpression>
 #include <QTemporaryDir>

@@ -80,11 +80,15 @@ void CatalogDialog::choose() {
 }
 
 bool CatalogDialog::eventFilter(QObject* watched, QEvent* event) {
-  // Up and down move through the list while the search keeps the focus.
+  // Up and down move through the list and Return takes the marked model while the search keeps the focus.
   if (watched == m_search && event->type() == QEvent::KeyPress) {
     const int key = static_cast<QKeyEvent*>(event)->key();
     if (key == Qt::Key_Down || key == Qt::Key_Up || key == Qt::Key_PageDown || key == Qt::Key_PageUp) {
       QApplication::sendEvent(m_table, event);
+      return true;
+    }
+    if (key == Qt::Key_Return || key == Qt::Key_Enter) {
+      choose();
       return true;
     }
   }
