@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 
 namespace headroom::engine::text {
 namespace {
@@ -17,6 +18,8 @@ namespace {
 constexpr std::string_view kSpace = "▁";
 constexpr size_t kShort = 24;  // symbols up to which scanning beats the queue
 constexpr int32_t kNone = -1;
+constexpr size_t kLongestPiece = 1024;  // bytes; SentencePiece makes none of this length, and cutting grows as its square
+constexpr float kNeverJoined = -std::numeric_limits<float>::infinity();
 
 class Bpe : public TokenModel {
  public:
@@ -209,6 +212,46 @@ Result<std::unique_ptr<TokenModel>> makeBpeModel(Vocabulary vocabulary,
     pairs.set(*leftId, *rightId, {static_cast<uint32_t>(rank), *joinedId});
     if (right.starts_with(kSpace) && !left.ends_with(kSpace)) cutsAtSpace = false;
   }
+  return std::make_unique<Bpe>(std::move(vocabulary), std::move(pairs), std::move(options), cutsAtSpace);
+}
+
+Result<std::unique_ptr<TokenModel>> makeScoredPairModel(Vocabulary vocabulary, const std::vector<float>& scores,
+                                                        std::optional<int32_t> unknown) {
+  // Ranks: the pieces by falling score; equal scores share one, so that the leftmost pair comes first.
+  std::vector<int32_t> pieces;
+  for (int32_t id = 0; id < vocabulary.idsEnd() && static_cast<size_t>(id) < scores.size(); ++id)
+    if (vocabulary.has(id) && scores[id] > kNeverJoined && vocabulary.id(vocabulary.spelling(id)) == id) pieces.push_back(id);
+  std::stable_sort(pieces.begin(), pieces.end(), [&](int32_t a, int32_t b) { return scores[a] > scores[b]; });
+  const auto isPiece = [&](std::optional<int32_t> id) {
+    return id && static_cast<size_t>(*id) < scores.size() && scores[*id] > kNeverJoined;
+  };
+  // Every cut of a piece into two others.
+  struct Cut {
+    int32_t left, right;
+    PairTable::Join join;
+  };
+  std::vector<Cut> cuts;
+  bool cutsAtSpace = vocabulary.id(kSpace).has_value();
+  uint32_t rank = 0;
+  for (size_t i = 0; i < pieces.size(); ++i) {
+    if (i && scores[pieces[i]] < scores[pieces[i - 1]]) ++rank;
+    const std::string_view piece = vocabulary.spelling(pieces[i]);
+    if (piece.size() > kLongestPiece) continue;
+    for (size_t at = 0; at < piece.size();) {
+      nextCharacter(piece, at);
+      const std::string_view left = piece.substr(0, at), right = piece.substr(at);
+      const auto leftId = vocabulary.id(left), rightId = vocabulary.id(right);
+      if (!isPiece(leftId) || !isPiece(rightId)) continue;
+      cuts.push_back({*leftId, *rightId, {rank, pieces[i]}});
+      if (right.starts_with(kSpace) && !left.ends_with(kSpace)) cutsAtSpace = false;
+    }
+  }
+  PairTable pairs(cuts.size());
+  for (const Cut& cut : cuts) pairs.set(cut.left, cut.right, cut.join);
+  BpeOptions options;
+  if (unknown && vocabulary.has(*unknown)) options.unknown = vocabulary.spelling(*unknown);
+  options.fuseUnknown = true;
+  options.byteFallback = true;
   return std::make_unique<Bpe>(std::move(vocabulary), std::move(pairs), std::move(options), cutsAtSpace);
 }
 

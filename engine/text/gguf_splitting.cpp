@@ -61,8 +61,9 @@ std::map<std::string_view, GgufSplitting> table() {
   name({"llama-bpe", "llama3", "llama-v3", "falcon3", "falcon-h1", "pixtral", "midm-2.0", "lfm2", "jina-v5-nano"},
        {{kLlama3}, true, true});
   name({"smaug-bpe", "dbrx", "chatglm-bpe", "glm4"}, {{kLlama3}});
-  name({"qwen2", "deepseek-r1-qwen", "stablelm2", "hunyuan", "megrez", "kormo", "f2llmv2", "solar-open"}, {{kQwen2}});
-  name({"qwen35"}, {{kQwen35}});
+  name({"qwen2"}, {{kQwen2}, false, false, true});
+  name({"deepseek-r1-qwen", "stablelm2", "hunyuan", "megrez", "kormo", "f2llmv2", "solar-open"}, {{kQwen2}});
+  name({"qwen35"}, {{kQwen35}, false, false, true});
   name({"tekken"}, {{kTekken}, true, true});
   name({"gpt-4o", "llama4", "kanana2", "talkie", "minimax-m2"}, {{kGpt4o}});
   name({"tiny_aya", "cohere2moe"}, {{R"(\d{1,3}(?=(?:\d{3})*\b))", kGpt4o}});

@@ -14,6 +14,7 @@ struct GgufSplitting {
   std::vector<const char*> patterns;
   bool ignoresMerges = false;  // a word that the vocabulary holds is one token
   bool addsBos = false;        // where the file does not say
+  bool composes = false;       // texts are brought to Unicode's form NFC first
 };
 
 // Null where the name is not known.

@@ -103,19 +103,26 @@ void writeNmt(char32_t c, std::string& out) {
 }
 
 Made sequence(const json& json) {
-  auto steps = std::make_shared<std::vector<std::unique_ptr<Normalizer>>>();
+  std::vector<std::unique_ptr<Normalizer>> steps;
   for (const auto& step : member(json, "normalizers")) {
     auto made = makeNormalizer(step);
     if (!made) return made;
-    if (*made) steps->push_back(std::move(*made));
+    steps.push_back(std::move(*made));
   }
-  if (steps->empty()) return nullptr;
-  return change([steps](std::string& text) {
-    for (const auto& step : *steps) step->apply(text);
-  });
+  return makeNormalizerSequence(std::move(steps));
 }
 
 }  // namespace
+
+std::unique_ptr<Normalizer> makeNormalizerSequence(std::vector<std::unique_ptr<Normalizer>> steps) {
+  std::erase(steps, nullptr);
+  if (steps.empty()) return nullptr;
+  if (steps.size() == 1) return std::move(steps[0]);
+  auto shared = std::make_shared<std::vector<std::unique_ptr<Normalizer>>>(std::move(steps));
+  return std::make_unique<Change>([shared](std::string& text) {
+    for (const auto& step : *shared) step->apply(text);
+  });
+}
 
 Made makeNormalizer(const json& json) {
   if (json.is_null()) return nullptr;

@@ -7,6 +7,7 @@
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <vector>
 
 namespace headroom::engine::text {
 
@@ -18,7 +19,10 @@ class Normalizer {
 
 // The "normalizer" member: null gives no normalizer.
 Result<std::unique_ptr<Normalizer>> makeNormalizer(const nlohmann::json& json);
-// SentencePiece's precompiled character map (base64).
+// SentencePiece's precompiled character map: in base64, as tokenizer.json has it, and as bytes. An empty one gives no normalizer.
 Result<std::unique_ptr<Normalizer>> makePrecompiledNormalizer(const std::string& base64);
+Result<std::unique_ptr<Normalizer>> makeCharacterMapNormalizer(const std::string& blob);
+// One after the other; null ones are left out.
+std::unique_ptr<Normalizer> makeNormalizerSequence(std::vector<std::unique_ptr<Normalizer>> steps);
 
 }  // namespace headroom::engine::text

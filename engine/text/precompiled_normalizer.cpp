@@ -91,7 +91,10 @@ class Precompiled : public Normalizer {
 }  // namespace
 
 Result<std::unique_ptr<Normalizer>> makePrecompiledNormalizer(const std::string& base64) {
-  const std::string blob = fromBase64(base64);
+  return makeCharacterMapNormalizer(fromBase64(base64));
+}
+
+Result<std::unique_ptr<Normalizer>> makeCharacterMapNormalizer(const std::string& blob) {
   if (blob.empty()) return nullptr;
   uint32_t size = 0;
   if (blob.size() >= 4) std::memcpy(&size, blob.data(), 4);

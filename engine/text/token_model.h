@@ -62,10 +62,11 @@ struct BpeOptions {
 Result<std::unique_ptr<TokenModel>> makeBpeModel(Vocabulary vocabulary,
                                                  const std::vector<std::pair<std::string, std::string>>& merges,
                                                  BpeOptions options);
-// SentencePiece's BPE: joins the two neighbours whose joined spelling has the highest score.
-Result<std::unique_ptr<TokenModel>> makeScoredPairModel(Vocabulary vocabulary, std::vector<float> scores,
+// SentencePiece's BPE: joins the two neighbours whose joined spelling has the highest score, the leftmost of equals; characters
+// that are no pieces become bytes ("<0x0A>"). A token whose score is -infinity takes no part in joins.
+Result<std::unique_ptr<TokenModel>> makeScoredPairModel(Vocabulary vocabulary, const std::vector<float>& scores,
                                                         std::optional<int32_t> unknown);
-// The likeliest path through the pieces.
+// The likeliest path through the pieces. A piece whose score is not finite is no part of a path.
 Result<std::unique_ptr<TokenModel>> makeUnigramModel(Vocabulary vocabulary, std::vector<double> scores,
                                                      std::optional<int32_t> unknown, bool byteFallback);
 // Longest match from the left.

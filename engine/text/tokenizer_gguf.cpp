@@ -5,9 +5,11 @@
 #include "engine/text/gguf_splitting.h"
 #include "engine/text/json_fields.h"
 #include "engine/text/pipeline.h"
+#include "engine/text/unicode.h"
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <mutex>
 
 namespace headroom::engine::text {
@@ -34,7 +36,11 @@ class GgufTokenizer {
       return failure(m_where, "no tokenizer.ggml.model", "a GGUF with a tokenizer",
                      "copy the tokenizer's files beside the weights");
     if (auto read = readTokens(); !read) return tl::unexpected(read.error());
-    const Status made = model == "gpt2" ? byteLevel() : failure(m_where, "tokenizer.ggml.model \"" + model + "\"", "gpt2");
+    const Status made = model == "gpt2"     ? byteLevel()
+                        : model == "gemma4" ? spacedMerges()
+                        : model == "llama"  ? scoredPairs()
+                        : model == "t5"     ? unigram()
+                                            : wrong("tokenizer.ggml.model", model, "gpt2, llama, gemma4 or t5");
     if (!made) return tl::unexpected(made.error());
     if (Status added = addAround(); !added) return tl::unexpected(added.error());
     addEnds();
@@ -68,10 +74,11 @@ class GgufTokenizer {
     for (size_t i = 0; i < tokens.size(); ++i) {
       const auto id = static_cast<int32_t>(i);
       if (!tokens[i].is_string()) return wrong("tokenizer.ggml.tokens", tokens[i].dump().substr(0, 40), "spellings");
-      const auto& spelling = tokens[i].get_ref<const std::string&>();
+      const auto& written = tokens[i].get_ref<const std::string&>();
+      const std::string spelling = isValidUtf8(written) ? written : toValidUtf8(written);
       const Kind its = kind(id);
       if (its == Kind::unused || spelling.empty()) continue;
-      if (!m_vocabulary.id(spelling)) m_vocabulary.add(spelling, id);
+      m_vocabulary.add(spelling, id);
       if (its == Kind::control || its == Kind::userDefined || its == Kind::unknown) {
         AddedToken token;
         token.id = id;
@@ -84,8 +91,7 @@ class GgufTokenizer {
     return {};
   }
 
-  // GPT-2's way: bytes spelled as characters, joined by merge rules.
-  Status byteLevel() {
+  Result<std::vector<std::pair<std::string, std::string>>> merges() const {
     const json& listed = member(m_metadata, "tokenizer.ggml.merges");
     if (!listed.is_array()) return wrong("tokenizer.ggml.merges", "no merges", "the list of merge rules");
     std::vector<std::pair<std::string, std::string>> merges;
@@ -96,20 +102,130 @@ class GgufTokenizer {
       if (space == std::string::npos) return wrong("tokenizer.ggml.merges", merge.dump().substr(0, 60), "two spellings");
       merges.emplace_back(text.substr(0, space), text.substr(space + 1));
     }
+    return merges;
+  }
+
+  template <class Score>
+  Result<std::vector<Score>> scores() const {
+    const json& listed = member(m_metadata, "tokenizer.ggml.scores");
+    if (!listed.is_array() || static_cast<int64_t>(listed.size()) != m_tokens)
+      return wrong("tokenizer.ggml.scores",
+                   fmt::format("{} scores of {} tokens", listed.is_array() ? listed.size() : 0, m_tokens), "one a token");
+    std::vector<Score> scores;
+    scores.reserve(listed.size());
+    for (const json& score : listed) {
+      if (!score.is_number()) return wrong("tokenizer.ggml.scores", score.dump().substr(0, 40), "numbers");
+      scores.push_back(score.get<Score>());
+    }
+    return scores;
+  }
+
+  // Puts the parts around a model; normalizer and pre-tokenizer as tokenizer.json describes them.
+  Status finish(Result<std::unique_ptr<TokenModel>> model, const json& normalizer, const json& preTokenizer,
+                const json& decoder) {
+    if (!model) return in(model.error());
+    m_parts.model = std::move(*model);
+    auto normalizes = makeNormalizer(normalizer);
+    if (!normalizes) return in(normalizes.error());
+    m_parts.normalizer = std::move(*normalizes);
+    auto cuts = makePreTokenizer(preTokenizer, m_parts.model->takesRawBytes());
+    if (!cuts) return in(cuts.error());
+    m_parts.preTokenizer = std::move(*cuts);
+    auto decodes = makeTokenDecoder(decoder);
+    if (!decodes) return in(decodes.error());
+    m_parts.decoder = std::move(*decodes);
+    return {};
+  }
+
+  // SentencePiece's spaces: "▁", with one before a text where the file wants it.
+  static json spacesAsPieces(bool withPrefix) {
+    auto steps = json::array();
+    if (withPrefix) steps.push_back({{"type", "Prepend"}, {"prepend", "▁"}});
+    steps.push_back({{"type", "Replace"}, {"pattern", {{"String", " "}}}, {"content", "▁"}});
+    return {{"type", "Sequence"}, {"normalizers", std::move(steps)}};
+  }
+  static json piecesAsSpaces(bool withPrefix) {
+    json steps = {
+        {{"type", "Replace"}, {"pattern", {{"String", "▁"}}}, {"content", " "}}, {{"type", "ByteFallback"}}, {{"type", "Fuse"}}};
+    if (withPrefix) steps.push_back({{"type", "Strip"}, {"content", " "}, {"start", 1}, {"stop", 0}});
+    return {{"type", "Sequence"}, {"decoders", std::move(steps)}};
+  }
+
+  // GPT-2's way: bytes spelled as characters, joined by merge rules.
+  Status byteLevel() {
+    auto rules = merges();
+    if (!rules) return tl::unexpected(rules.error());
     const GgufSplitting& splitting = namedSplitting();
     m_addsBos = splitting.addsBos;
     BpeOptions options;
     options.ignoreMerges = splitting.ignoresMerges;
-    auto model = makeBpeModel(std::move(m_vocabulary), merges, std::move(options));
-    if (!model) return in(model.error());
-    m_parts.model = std::move(*model);
-    auto preTokenizer = makePreTokenizer(preTokenizerOf(splitting), m_parts.model->takesRawBytes());
-    if (!preTokenizer) return in(preTokenizer.error());
-    m_parts.preTokenizer = std::move(*preTokenizer);
-    auto decoder = makeTokenDecoder({{"type", "ByteLevel"}});
-    if (!decoder) return in(decoder.error());
-    m_parts.decoder = std::move(*decoder);
-    return {};
+    const json normalizer = splitting.composes ? json{{"type", "NFC"}} : json();
+    return finish(makeBpeModel(std::move(m_vocabulary), *rules, std::move(options)), normalizer, preTokenizerOf(splitting),
+                  {{"type", "ByteLevel"}});
+  }
+
+  // Merge rules over characters, with SentencePiece's spaces and bytes; texts are not cut into words.
+  Status spacedMerges() {
+    auto rules = merges();
+    if (!rules) return tl::unexpected(rules.error());
+    m_addsBos = true;
+    BpeOptions options;
+    options.unknown = unknownSpelling();
+    options.fuseUnknown = options.byteFallback = true;
+    return finish(makeBpeModel(std::move(m_vocabulary), *rules, std::move(options)), spacesAsPieces(false), nullptr,
+                  piecesAsSpaces(false));
+  }
+
+  // SentencePiece's BPE.
+  Status scoredPairs() {
+    auto listed = scores<float>();
+    if (!listed) return tl::unexpected(listed.error());
+    for (size_t id = 0; id < listed->size(); ++id)
+      if (kind(static_cast<int32_t>(id)) != Kind::normal && kind(static_cast<int32_t>(id)) != Kind::userDefined)
+        (*listed)[id] = -std::numeric_limits<float>::infinity();
+    m_addsBos = true;
+    // Phi-3's own tokenizer.json drops the spaces and line ends behind its special tokens.
+    if (word(m_metadata, "general.architecture") == "phi3")
+      for (AddedToken& token : m_parts.added)
+        token.stripRight = token.content != "<unk>" && token.content != "<s>" && token.content != "<|endoftext|>";
+    const bool prefix = flag(m_metadata, "tokenizer.ggml.add_space_prefix", true);
+    return finish(makeScoredPairModel(std::move(m_vocabulary), *listed, unknownId()), spacesAsPieces(prefix), nullptr,
+                  piecesAsSpaces(prefix));
+  }
+
+  // SentencePiece's Unigram.
+  Status unigram() {
+    auto listed = scores<double>();
+    if (!listed) return tl::unexpected(listed.error());
+    for (size_t id = 0; id < listed->size(); ++id)  // never part of a path
+      if (kind(static_cast<int32_t>(id)) != Kind::normal && kind(static_cast<int32_t>(id)) != Kind::userDefined)
+        (*listed)[id] = -std::numeric_limits<double>::infinity();
+    m_addsEos = true;
+    std::string map;
+    for (const json& byte : member(m_metadata, "tokenizer.ggml.precompiled_charsmap"))
+      map += static_cast<char>(byte.is_number_integer() ? byte.get<int64_t>() : 0);
+    auto characters = makeCharacterMapNormalizer(map);
+    if (!characters) return in(characters.error());
+    const bool prefix = flag(m_metadata, "tokenizer.ggml.add_space_prefix", true);
+    auto cuts = json::array();
+    if (flag(m_metadata, "tokenizer.ggml.remove_extra_whitespaces", true)) cuts.push_back({{"type", "WhitespaceSplit"}});
+    const json metaspace = {{"type", "Metaspace"}, {"replacement", "▁"}, {"prepend_scheme", prefix ? "always" : "never"}};
+    cuts.push_back(metaspace);
+    auto made = finish(makeUnigramModel(std::move(m_vocabulary), std::move(*listed), unknownId(), false), nullptr,
+                       {{"type", "Sequence"}, {"pretokenizers", std::move(cuts)}}, metaspace);
+    m_parts.normalizer = std::move(*characters);
+    return made;
+  }
+
+  // The file's, or the first of that kind.
+  std::optional<int32_t> unknownId() const {
+    if (const auto named = namedId("tokenizer.ggml.unknown_token_id")) return named;
+    const auto found = std::find(m_kinds.begin(), m_kinds.end(), Kind::unknown);
+    return found == m_kinds.end() ? std::nullopt : std::optional(static_cast<int32_t>(found - m_kinds.begin()));
+  }
+  std::optional<std::string> unknownSpelling() const {
+    const auto id = unknownId();
+    return id && m_vocabulary.has(*id) ? std::optional(m_vocabulary.spelling(*id)) : std::nullopt;
   }
 
   const GgufSplitting& namedSplitting() const {

@@ -6,6 +6,7 @@
 #include "engine/text/unicode.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 namespace headroom::engine::text {
@@ -16,10 +17,10 @@ constexpr double kUnknownPenalty = 10.0;
 // The pieces as a byte trie with children side by side.
 class PieceTrie {
  public:
-  PieceTrie(const Vocabulary& vocabulary) {
+  PieceTrie(const Vocabulary& vocabulary, const std::vector<double>& scores) {
     std::vector<std::pair<std::string_view, int32_t>> sorted;
     for (int32_t id = 0; id < vocabulary.idsEnd(); ++id)
-      if (vocabulary.has(id) && !vocabulary.spelling(id).empty())
+      if (vocabulary.has(id) && !vocabulary.spelling(id).empty() && std::isfinite(scores[id]))
         sorted.emplace_back(vocabulary.spelling(id), *vocabulary.id(vocabulary.spelling(id)));
     std::sort(sorted.begin(), sorted.end());
     m_nodes.emplace_back();
@@ -75,12 +76,14 @@ class Unigram : public TokenModel {
  public:
   Unigram(Vocabulary vocabulary, std::vector<double> scores, std::optional<int32_t> unknown, bool byteFallback)
       : TokenModel(std::move(vocabulary)),
-        m_trie(m_vocabulary),
+        m_trie(m_vocabulary, scores),
         m_scores(std::move(scores)),
         m_unknown(unknown),
         m_byteFallback(byteFallback) {
-    for (double score : m_scores) m_unknownScore = std::min(m_unknownScore, score);
-    m_unknownScore -= kUnknownPenalty;
+    double lowest = std::numeric_limits<double>::infinity();
+    for (double score : m_scores)
+      if (std::isfinite(score)) lowest = std::min(lowest, score);
+    m_unknownScore = (std::isfinite(lowest) ? lowest : 0) - kUnknownPenalty;
     for (int byte = 0; byte < 256; ++byte)
       m_bytes[byte] = m_vocabulary.id(byteToken(static_cast<unsigned char>(byte))).value_or(-1);
   }
@@ -156,7 +159,7 @@ class Unigram : public TokenModel {
   std::vector<double> m_scores;
   std::optional<int32_t> m_unknown;
   bool m_byteFallback;
-  double m_unknownScore = std::numeric_limits<double>::infinity();
+  double m_unknownScore = 0;
   int32_t m_bytes[256];
 };
 
