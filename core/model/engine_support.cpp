@@ -57,23 +57,11 @@ void noteMissingInEngine(ModelConfig& config) {
     if (const auto words = attentionWords(layer.attention); !words.empty()) add(config, std::string(words));
     if (layer.ffn == FfnKind::MixtureOfExperts) add(config, "mixture of experts");
     if (layer.ffn == FfnKind::None) add(config, "layers without an MLP");
-    if (layer.localRope) add(config, "a second RoPE for window layers");
   }
   const DecoderTraits& decoder = config.decoder;
-  if (decoder.norm != NormKind::RmsNorm) add(config, "LayerNorm");
-  if (decoder.normWeightOffset != 0.0) add(config, "norm weights stored minus one");
-  if (decoder.activation != Activation::Silu) add(config, "activations other than SiLU");
   if (!decoder.gatedMlp) add(config, "MLP without a gate");
   if (decoder.qkNormFullWidth) add(config, "query and key norm over all heads");
-  if (!decoder.preNorm || decoder.postNorm) add(config, "norms after attention and MLP");
-  if (decoder.parallelBlock) add(config, "attention and MLP in parallel");
   if (decoder.attentionSinks) add(config, "attention sinks");
-  if (decoder.attentionSoftcap != 0.0 || decoder.finalSoftcap != 0.0) add(config, "soft-capped logits");
-  if (decoder.attentionScale != 0.0) add(config, "an attention scale of its own");
-  if (decoder.embeddingMultiplier != 1.0 || decoder.residualMultiplier != 1.0 || decoder.logitsMultiplier != 1.0)
-    add(config, "scaled embeddings, residuals or logits");
-  if (config.checkpoint.fusedQkv) add(config, "fused query, key and value weights");
-  if (config.checkpoint.fusedGateUp) add(config, "fused gate and up weights");
   if (config.checkpoint.headBias) add(config, "a bias of the output head");
   if (config.quantization && config.quantization->method != "gguf") add(config, config.quantization->method + " quantization");
 }

@@ -13,6 +13,7 @@
 #include <cstring>
 #include <fstream>
 #include <map>
+#include <regex>
 #include <set>
 
 namespace headroom {
@@ -401,6 +402,17 @@ Status readRopeTensors(const GgufHeader& header, const std::string& where, RopeP
   return {};
 }
 
+// What people call a GGUF: its file's name without the shard and the type ("SmolLM2-135M-Instruct.Q4_1.gguf" is SmolLM2-135M-Instruct). A file that is named by
+// its type alone goes by general.name, which converters often fill with the name of a training run.
+std::string nameOfGguf(const fs::path& file, const std::string& generalName) {
+  std::string name = file.stem().string();
+  auto cut = [&](const char* pattern) { name = std::regex_replace(name, std::regex(pattern, std::regex::icase), ""); };
+  cut("-[0-9]{5}-of-[0-9]{5}$");
+  cut("(^|[-._])(I?Q[1-8]_[A-Z0-9_]+|TQ[12]_0|MXFP4(_MOE)?|(B?F|FP)(16|32))$");
+  if (!name.empty()) return name;
+  return generalName.empty() ? file.stem().string() : generalName;
+}
+
 Result<ModelSource> openGguf(const fs::path& file) {
   auto header = readGgufHeader(file, false);
   if (!header) return tl::unexpected(header.error());
@@ -410,7 +422,7 @@ Result<ModelSource> openGguf(const fs::path& file) {
 
   ModelSource source;
   source.config = std::move(*config);
-  if (source.config.name.empty()) source.config.name = file.stem().string();
+  source.config.name = nameOfGguf(file, source.config.name);
   source.origin = ModelSource::Origin::GgufHeader;
   source.path = header->files.front();
   source.folder = file.parent_path();

@@ -238,6 +238,24 @@ class OpenModelTest : public QObject {
     refuses(folder() + "/w.safetensors", "weights without config.json beside them");
   }
 
+  // The file's name without shard and type; general.name only where nothing else is left of it.
+  void namesAGgufAfterItsFile_data() {
+    QTest::addColumn<QString>("file");
+    QTest::addColumn<QString>("name");
+    QTest::newRow("dot and type") << "SmolLM2-135M-Instruct.Q4_1.gguf" << "SmolLM2-135M-Instruct";
+    QTest::newRow("dash and K type") << "Qwen2.5-7B-Instruct-Q4_K_M.gguf" << "Qwen2.5-7B-Instruct";
+    QTest::newRow("lower case") << "mistral-7b-v0.3-iq4_xs.gguf" << "mistral-7b-v0.3";
+    QTest::newRow("half precision") << "model-BF16.gguf" << "model";
+    QTest::newRow("type alone") << "Q4_1.gguf" << "Tiny";
+    QTest::newRow("no type") << "tiny.gguf" << "tiny";
+  }
+  void namesAGgufAfterItsFile() {
+    QFETCH(QString, file);
+    QFETCH(QString, name);
+    write(file.toStdString(), gguf().bytes());
+    QCOMPARE(QString::fromStdString(opened(folder() + "/" + file.toStdString()).config.name), name);
+  }
+
   void opensGguf() {
     write("tiny.gguf", gguf().bytes());
     const ModelSource source = opened(folder() + "/tiny.gguf");
@@ -245,7 +263,7 @@ class OpenModelTest : public QObject {
     const ModelConfig& config = source.config;
     QVERIFY2(config.warnings.empty() && config.missingInEngine.empty(),
              config.warnings.empty() ? "" : config.warnings[0].c_str());
-    QCOMPARE(config.name, std::string("Tiny"));
+    QCOMPARE(config.name, std::string("tiny"));
     QCOMPARE(config.architecture, std::string("LlamaForCausalLM"));
     QCOMPARE(config.vocabSize, 300);
     QCOMPARE(config.kvHeads, 2);

@@ -205,11 +205,13 @@ class EngineTest : public QObject {
   void freesTheBlocksOfAClientThatLeaves() {
     Setup setup;
     setup.pp = 2;
+    setup.maxModelLen = 4000;  // long enough to be still at it
+    setup.memoryKiB = 64 << 10;
     auto engine = startEngine(setup);
     QVERIFY(engine);
     const Case wanted = casesOf(setup.model).front();
     Answer answer;
-    const RequestId id = (*engine)->submit(requestOf(wanted, 80), answer.sink());
+    const RequestId id = (*engine)->submit(requestOf(wanted, 3900), answer.sink());
     QVERIFY(answer.waitUpdates(2));
     (*engine)->cancel(id);
     QVERIFY(answer.waitFinished());
