@@ -5,7 +5,7 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 
 build_packages=(
   g++ cmake ninja-build pkg-config ccache
-  qt6-base-dev libqt6charts6-dev qt6-svg-dev qt6-tools-dev qt6-tools-dev-tools qt6-l10n-tools libgl1-mesa-dev
+  qt6-base-dev qt6-charts-dev qt6-svg-dev qt6-tools-dev qt6-tools-dev-tools qt6-l10n-tools libgl1-mesa-dev
   nlohmann-json3-dev libexpected-dev libboost-dev libhwy-dev libpcre2-dev libicu-dev libcli11-dev libfmt-dev
 )
 run_packages=(qt6-qpa-plugins libqt6svg6 qt6-translations-l10n fonts-dejavu-core)
@@ -48,8 +48,9 @@ build() {
     (cd "$root" && cmake --preset "$preset") >"$log" 2>&1 || { tail -n 25 "$log" >&2; die "Configuring failed; the whole output is in $log."; }
   fi
   local pending
-  pending=$(ninja -C "$root/build/$preset" -n "$@" 2>/dev/null | grep -c '^\[' || true)
-  [ "$pending" -gt 1 ] && say "Building ($preset, $pending steps)."
+  # Looking again at which files there are is not building.
+  pending=$(ninja -C "$root/build/$preset" -n "$@" 2>/dev/null | grep '^\[' | grep -vc 'Re-checking\|Re-running' || true)
+  [ "$pending" -gt 0 ] && say "Building ($preset, $pending steps)."
   if [ -t 2 ]; then
     ninja -C "$root/build/$preset" "$@" >&2 || die "The build failed."
   else
