@@ -1,21 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/device/backend_registry.h"
 
+#include "engine/device/cuda/cuda_module.h"
+
 #include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <cstdlib>
 #include <filesystem>
+#include <memory>
 
 namespace headroom::engine {
 namespace {
 
 namespace fs = std::filesystem;
-
-// The module's one entry, extern "C": returns null and a reason (at most `size` bytes with the final zero) where it does not
-// speak interface `abi` or finds no usable device.
-using OpenCudaModule = void* (*)(int abi, char* reason, size_t size);
-constexpr int kCudaAbi = 1;
 
 fs::path cudaModulePath() {
   if (const char* path = std::getenv("HEADROOM_CUDA_MODULE"); path && *path) return path;
@@ -24,22 +22,52 @@ fs::path cudaModulePath() {
   return (error ? fs::path(".") : program.parent_path()) / "libheadroom_cuda.so";
 }
 
-// Why CUDA is off, as one sentence; empty when the module is open. An open module stays loaded as long as the program runs.
-std::string openCudaModule() {
+// Opens the module, or says in one sentence why it cannot be. An open module stays loaded as long as the program runs.
+std::unique_ptr<CudaModule> openCudaModule(std::string& offReason) {
   const fs::path path = cudaModulePath();
   std::error_code error;
+  auto off = [&](std::string why) {
+    offReason = std::move(why);
+    return nullptr;
+  };
   void* driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-  if (!driver) return "CUDA is off: the NVIDIA driver library libcuda.so.1 was not found.";
-  dlclose(driver);
-  if (!fs::exists(path, error)) return fmt::format("CUDA is off: Headroom's CUDA module {} was not found.", path.string());
+  if (driver) dlclose(driver);
+  const std::string noDriver = driver ? "" : "the NVIDIA driver library libcuda.so.1 was not found";
+  if (!fs::exists(path, error) && !driver) return off(fmt::format("CUDA is off: {}.", noDriver));
+  if (!fs::exists(path, error)) return off(fmt::format("CUDA is off: Headroom's CUDA module {} was not found.", path.string()));
   void* module = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (!module) return fmt::format("CUDA is off: {} could not be loaded ({}).", path.string(), dlerror());
+  if (!module) return off(fmt::format("CUDA is off: {} could not be loaded ({}).", path.string(), dlerror()));
   const auto open = reinterpret_cast<OpenCudaModule>(dlsym(module, "headroom_cuda_open"));
-  if (!open) return fmt::format("CUDA is off: {} is not Headroom's CUDA module (it has no headroom_cuda_open).", path.string());
-  char reason[512] = "it does not offer it";
-  if (!open(kCudaAbi, reason, sizeof reason))
-    return fmt::format("CUDA is off: {} refused interface {} ({}).", path.string(), kCudaAbi, reason);
-  return {};
+  if (!open) return off(fmt::format("CUDA is off: {} is not Headroom's CUDA module (it has no headroom_cuda_open).", path.string()));
+  char reason[512] = "it gives no reason";
+  std::unique_ptr<CudaModule> opened(open(kCudaAbi, reason, sizeof reason));
+  if (!opened) return off(fmt::format("CUDA is off: {} cannot be used ({}{}{}).", path.string(), reason, driver ? "" : "; ", noDriver));
+  return opened;
+}
+
+// The devices that the module finds, with the catalog's figures where it knows the card.
+Machine describeCuda(const CudaModule& module, std::string& offReason) {
+  Machine machine;
+  machine.isLocal = true;
+  for (int index = 0; index < module.deviceCount(); ++index) {
+    CudaDeviceInfo info;
+    char reason[512] = "";
+    if (!module.describe(index, info, reason, sizeof reason)) {
+      offReason = fmt::format("CUDA is off: device {} does not answer ({}).", index, reason);
+      return {};
+    }
+    MachineGpu gpu;
+    gpu.index = index;
+    if (const GpuSpec* known = findGpu(info.name)) gpu.spec = *known;
+    gpu.spec.name = info.name;
+    gpu.spec.computeCapability = info.major + info.minor / 10.0;
+    if (info.bandwidthGBs > 0) gpu.spec.bandwidthGBs = info.bandwidthGBs;
+    gpu.spec.memory = gpu.totalMemory = Bytes(info.totalBytes);
+    gpu.usedByOthers = Bytes(info.totalBytes - info.freeBytes);
+    machine.gpus.push_back(std::move(gpu));
+  }
+  machine.description = fmt::format("{} CUDA device{}", machine.size(), machine.size() == 1 ? "" : "s");
+  return machine;
 }
 
 }  // namespace
@@ -47,7 +75,11 @@ std::string openCudaModule() {
 FoundDevices findDevices(const HostDeviceSettings& settings) {
   FoundDevices found;
   found.host = hostMachine(settings);
-  found.cudaOffReason = openCudaModule();
+  if (const std::unique_ptr<CudaModule> module = openCudaModule(found.cudaOffReason)) {
+    found.cuda = describeCuda(*module, found.cudaOffReason);
+    if (found.cudaOffReason.empty())
+      found.cudaOffReason = fmt::format("CUDA is off: {} found, but this version computes on host devices only; it can plan for them.", found.cuda.description);
+  }
   return found;
 }
 

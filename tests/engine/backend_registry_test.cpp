@@ -37,6 +37,36 @@ class BackendRegistryTest : public QObject {
     if (driver) dlclose(driver);
     QVERIFY(findDevices({}).cuda.gpus.empty());
   }
+
+  // A module of the test's own answers for the real one.
+  void takesTheModulesWord_data() {
+    QTest::addColumn<QByteArray>("abi");
+    QTest::addColumn<int>("devices");
+    QTest::addColumn<QString>("reason");
+    QTest::newRow("another interface") << QByteArray("2") << 0 << "speaks interface 2, the program asks for 1";
+    QTest::newRow("no device") << QByteArray("1") << 0 << "no device";
+    QTest::newRow("a device that does not answer") << QByteArray("1") << -1 << "device 0 does not answer (it fell off the bus)";
+    QTest::newRow("two devices") << QByteArray("1") << 2 << "2 CUDA devices found, but this version computes on host devices only";
+  }
+  void takesTheModulesWord() {
+    QFETCH(QByteArray, abi);
+    QFETCH(int, devices);
+    QFETCH(QString, reason);
+    qputenv("HEADROOM_CUDA_MODULE", FAKE_CUDA_MODULE);
+    qputenv("FAKE_CUDA_ABI", abi);
+    qputenv("FAKE_CUDA_DEVICES", QByteArray::number(devices));
+    const FoundDevices found = findDevices({});
+    for (const char* name : {"HEADROOM_CUDA_MODULE", "FAKE_CUDA_ABI", "FAKE_CUDA_DEVICES"}) qunsetenv(name);
+    QVERIFY2(QString::fromStdString(found.cudaOffReason).contains(reason), found.cudaOffReason.c_str());
+    QCOMPARE(found.cuda.size(), std::max(devices, 0));
+    if (devices < 2) return;
+    const MachineGpu& gpu = found.cuda.gpus[1];
+    QCOMPARE(gpu.spec.name, std::string("Fake GPU"));
+    QCOMPARE(gpu.totalMemory, 16_GiB);
+    QCOMPARE(*gpu.usedByOthers, 1_GiB);
+    QCOMPARE(*gpu.spec.computeCapability, 8.6);
+    QVERIFY(!gpu.spec.bandwidthGBs.has_value());  // the driver does not tell
+  }
 };
 
 }  // namespace
