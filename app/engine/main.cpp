@@ -10,6 +10,14 @@ int fail(int status, const std::string& message) {
   std::fprintf(stderr, "headroom-engine: %s\n", message.c_str());
   return status;
 }
+
+// "plan, serve, devices, tokenize or render", as registered.
+std::string commandNames(const CLI::App& app) {
+  const auto commands = app.get_subcommands([](const CLI::App*) { return true; });
+  std::string names;
+  for (size_t i = 0; i < commands.size(); ++i) names += (i == 0 ? "" : i + 1 == commands.size() ? " or " : ", ") + commands[i]->get_name();
+  return names;
+}
 }  // namespace headroom::app
 
 int main(int argc, char** argv) {
@@ -28,6 +36,10 @@ int main(int argc, char** argv) {
     return app.exit(help);
   } catch (const CLI::CallForAllHelp& help) {
     return app.exit(help);
+  } catch (const CLI::RequiredError& error) {
+    if (!app.get_subcommands().empty()) return fail(kBadInput, error.what());
+    return fail(kBadInput, argc > 1 ? "command: found \"" + std::string(argv[1]) + "\", expected " + commandNames(app) + "; see headroom-engine --help"
+                                    : "command: found none, expected " + commandNames(app) + "; see headroom-engine --help");
   } catch (const CLI::ParseError& error) {
     return fail(kBadInput, error.what());
   }

@@ -194,7 +194,7 @@ Result<DeviceKind> chooseDevice(const ServeArguments& arguments, const FoundDevi
   if (arguments.device == "cuda")
     return failure("--device cuda", "no CUDA device: " + found.cudaOffReason, "a CUDA device",
                    "--device cpu runs on host devices");
-  log.info("CUDA is off: " + found.cudaOffReason + "; serving on host devices");
+  log.info(found.cudaOffReason + " Serving on host devices.");
   return DeviceKind::Cpu;
 }
 
