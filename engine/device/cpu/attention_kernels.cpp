@@ -107,20 +107,26 @@ void multiply(const float* a, int64_t aStride, int64_t rows, int64_t depth, cons
   }
 }
 
+void capScores(float* scores, int64_t columns, float softcap) {
+  const F d;
+  const V cap = hn::Set(d, softcap), inverse = hn::Set(d, 1.0f / softcap);
+  for (int64_t i = 0; i < columns; i += kLanes)
+    hn::StoreU(hn::Mul(cap, hn::Tanh(d, hn::Mul(hn::LoadU(d, scores + i), inverse))), d, scores + i);
+}
+
 float softmaxStep(float* scores, int64_t begin, int64_t end, int64_t columns, float softcap, float& top, float& sum) {
   const F d;
   if (begin >= end) {
     for (int64_t i = 0; i < columns; i += kLanes) hn::StoreU(hn::Zero(d), d, scores + i);
     return 1.0f;
   }
+  if (softcap > 0) capScores(scores, columns, softcap);
   const V lowest = hn::Set(d, -std::numeric_limits<float>::infinity());
   const V first = hn::Set(d, static_cast<float>(begin)), past = hn::Set(d, static_cast<float>(end));
   V highest = lowest;
   for (int64_t i = 0; i < columns; i += kLanes) {
-    V x = hn::LoadU(d, scores + i);
-    if (softcap > 0) x = hn::Mul(hn::Set(d, softcap), hn::Tanh(d, hn::Div(x, hn::Set(d, softcap))));
     const V index = hn::Iota(d, static_cast<float>(i));
-    x = hn::IfThenElse(hn::And(hn::Ge(index, first), hn::Lt(index, past)), x, lowest);
+    const V x = hn::IfThenElse(hn::And(hn::Ge(index, first), hn::Lt(index, past)), hn::LoadU(d, scores + i), lowest);
     highest = hn::Max(highest, x);
     hn::StoreU(x, d, scores + i);
   }
