@@ -41,10 +41,15 @@ class Tokenizer {
 class StreamDecoder {
  public:
   StreamDecoder(const Tokenizer& tokenizer, bool skipSpecial) : m_tokenizer(&tokenizer), m_skipSpecial(skipSpecial) {}
-  std::string push(int32_t token);  // new text; empty while a character is unfinished
+  // New text; empty while a character is unfinished. Bytes that can no longer become a character are U+FFFD at once.
+  std::string push(int32_t token);
   std::string flush();              // the rest at the end, invalid bytes as U+FFFD
 
  private:
+  std::string bytes(int32_t token) const;
+  std::string textOfPending(size_t held) const;
+  std::string beyondEmitted(const std::string& text) const;
+
   const Tokenizer* m_tokenizer;
   bool m_skipSpecial;
   std::vector<int32_t> m_pending;  // tokens since the last clean border
