@@ -42,6 +42,7 @@ MainWindow::MainWindow(ui::AppSettings& settings, QWidget* parent)
   buildRail();
   m_status = new QLabel(this);
   m_status->setTextFormat(Qt::PlainText);
+  m_status->setContentsMargins(ui::kGap, 0, ui::kGap, ui::kGap / 2);
   statusBar()->addWidget(m_status, 1);
   statusBar()->setSizeGripEnabled(false);
   connectWorkspace();
@@ -183,6 +184,8 @@ void MainWindow::connectWorkspace() {
   connect(m_runPanel, &ui::RunPanel::startRequested, this, &MainWindow::startSelected);
   connect(m_planPage, &ui::PlanPage::selectionChanged, this, &MainWindow::refreshRun);
   connect(&m_workspace.plan(), &ui::PlanSession::planReady, this, &MainWindow::refreshRun);
+  // Whether a model opens or says why not is told on the plan page.
+  connect(&m_workspace.plan(), &ui::PlanSession::openStarted, this, [this] { showPage(Plan); });
   connect(&m_settings, &ui::AppSettings::recentModelsChanged, this, &MainWindow::fillRecentMenu);
   ui::EngineSession& engine = m_workspace.engine();
   connect(&engine, &ui::EngineSession::phaseChanged, this, [this] {

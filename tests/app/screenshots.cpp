@@ -18,6 +18,7 @@ using namespace headroom::app;
 namespace {
 
 constexpr int kWidth = 1440, kHeight = 900;
+constexpr int kStartTimeoutMs = 120000;
 
 struct Look {
   const char* name;
@@ -38,15 +39,20 @@ class Camera {
       m_settings.setTheme(look.theme);
       m_settings.setLanguage(QString::fromLatin1(look.language));
       QTest::qWait(600);
-      const QString file = QStringLiteral("%1/%2-%3.png").arg(m_folder, page, QString::fromLatin1(look.name));
-      if (!m_window.grab().save(file)) {
-        std::fprintf(stderr, "headroom-screenshots: %s: cannot be written\n", qPrintable(file));
-        std::exit(3);
-      }
-      std::printf("%s\n", qPrintable(file));
+      shoot(page, QString::fromLatin1(look.name));
     }
     m_settings.setTheme(ui::ThemeChoice::Light);
     m_settings.setLanguage(QStringLiteral("en"));
+  }
+
+  // The window as it stands, at once: for what lasts only a moment.
+  void shoot(const QString& page, const QString& look) {
+    const QString file = QStringLiteral("%1/%2-%3.png").arg(m_folder, page, look);
+    if (!m_window.grab().save(file)) {
+      std::fprintf(stderr, "headroom-screenshots: %s: cannot be written\n", qPrintable(file));
+      std::exit(3);
+    }
+    std::printf("%s\n", qPrintable(file));
   }
 
  private:
@@ -126,7 +132,21 @@ int main(int argc, char** argv) {
   window.planPage().selectLayout(3, 2, 1);
   camera.shootAllLooks(QStringLiteral("plan"));
   window.showPage(MainWindow::Monitor);
-  require(person.startSelected(), QStringLiteral("the engine did not start: ") + person.engine().failureReason());
+  // The moment of loading is caught when a first rank has read half of its weights.
+  bool caught = false;
+  const auto watch = QObject::connect(&person.engine(), &ui::EngineSession::stateUpdated, &window, [&](const EngineState& state) {
+    for (const RankState& rank : state.ranks) {
+      if (caught || state.phase != EnginePhase::Loading || rank.loadBytesDone * 2 < rank.loadBytesTotal || rank.loadBytesTotal == 0) continue;
+      caught = true;
+      camera.shoot(QStringLiteral("loading"), QStringLiteral("light-en"));
+    }
+  });
+  window.startSelected();
+  require(person.waitFor([&] { return person.engine().isReady() || person.engine().phase() == ui::SessionPhase::Failed; }, kStartTimeoutMs) &&
+              person.engine().isReady(),
+          QStringLiteral("the engine did not start: ") + person.engine().failureReason());
+  QObject::disconnect(watch);
+  if (!caught) std::fprintf(stderr, "headroom-screenshots: the weights were there too fast for a picture of loading\n");
   window.showPage(MainWindow::Chat);
   person.ask(QStringLiteral("What is the capital of France? Answer in one sentence."));
   person.ask(QStringLiteral("Write one sentence about the sea."));

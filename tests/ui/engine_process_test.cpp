@@ -105,10 +105,8 @@ class EngineProcessTest : public QObject {
     QSignalSpy ready(&process, &EngineProcess::ready), ended(&process, &EngineProcess::ended);
     process.start(self(), arguments(QStringLiteral("stubborn")));
     QTRY_COMPARE_WITH_TIMEOUT(ready.size(), 1, 15000);
-    QElapsedTimer clock;
-    clock.start();
     process.stop();
-    QVERIFY2(clock.elapsed() < 100, "stop() must not block");
+    QCOMPARE(ended.size(), 0);  // stop() does not wait for the end
     QTRY_COMPARE(ended.size(), 1);
     const auto end = ended[0][0].value<ProcessEnd>();
     QCOMPARE(int(end.kind), int(Kind::Stopped));

@@ -6,6 +6,7 @@
 #include "ui/settings/app_settings.h"
 #include "ui/theme/theme.h"
 #include "ui/views/details_panel.h"
+#include "ui/views/notice_area.h"
 #include "ui/views/plan_page.h"
 #include "ui/views/settings_dialog.h"
 
@@ -178,6 +179,13 @@ class MainWindowTest : public QObject {
     QTRY_VERIFY_WITH_TIMEOUT(m_window->workspace().plan().report(), kPlanTimeoutMs);
     QVERIFY(!details.startButton()->isEnabled());
     QVERIFY2(details.startObstacle().contains(QStringLiteral("no weights")), qPrintable(details.startObstacle()));
+  }
+
+  void aModelOpenedFromAnotherPageIsShown() {
+    m_window->showPage(MainWindow::Log);
+    m_window->openModel(m_folder->filePath(QStringLiteral("absent.gguf")));
+    QCOMPARE(m_window->page(), MainWindow::Plan);
+    QTRY_VERIFY(m_window->planPage().notices().text(QStringLiteral("open")).contains(QStringLiteral("absent.gguf")));
   }
 
   void closesAtOnceWhenNothingRunsAndKeepsItsGeometry() {

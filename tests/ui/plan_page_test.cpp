@@ -202,6 +202,8 @@ class PlanPageTest : public QObject {
         << QByteArray(
                "{\"model_type\": \"llama\", \"architectures\": [\"LlamaForCausalLM\"], \"hidden_size\": -1, "
                "\"num_hidden_layers\": 1000000000000, \"num_attention_heads\": 0}");
+    QTest::newRow("a bomb of brackets") << QStringLiteral("config.json") << QByteArray(1000000, '[');
+    QTest::newRow("no bytes") << QStringLiteral("config.json") << QByteArray();
     QTest::newRow("truncated GGUF") << QStringLiteral("cut.gguf") << QByteArray("GGUF\x03\0\0\0", 8);
   }
   void badInputIsToldInPlaceAndNothingIsLost() {

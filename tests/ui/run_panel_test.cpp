@@ -104,6 +104,37 @@ class RunPanelTest : public QObject {
     QTRY_COMPARE(session.phase(), SessionPhase::Idle);
     QVERIFY(start->isEnabled() && !stop->isEnabled() && !failure->isVisible());
   }
+
+  void aStartThatFailsLeavesOneLineThatStays_data() {
+    QTest::addColumn<QString>("mode");
+    QTest::addColumn<QString>("words");
+    QTest::newRow("layout refused") << QStringLiteral("refuse") << QStringLiteral("use --tp 3");
+    QTest::newRow("port in use, twice") << QStringLiteral("port-taken") << QStringLiteral("in use");
+    QTest::newRow("a rank out of memory") << QStringLiteral("fail") << QStringLiteral("out of memory on cpu:1");
+    QTest::newRow("no word at all") << QStringLiteral("mute") << QStringLiteral("3");
+  }
+
+  void aStartThatFailsLeavesOneLineThatStays() {
+    QFETCH(QString, mode);
+    QFETCH(QString, words);
+    EngineSession session;
+    RunPanel panel(session);
+    panel.setOffer(true, QStringLiteral("TP1 × PP2 on 2 host devices"));
+    panel.resize(900, 300);
+    panel.show();
+    auto* failure = panel.findChild<MessageBar*>(QStringLiteral("failureBar"));
+    session.start(test::selfRequest(mode));
+    QTRY_COMPARE_WITH_TIMEOUT(session.phase(), SessionPhase::Failed, 15000);
+    QVERIFY(failure->isVisible());
+    QVERIFY2(failure->text().contains(words), qPrintable(failure->text()));
+    QVERIFY(panel.findChild<QPushButton*>(QStringLiteral("startButton"))->isEnabled());
+    // Nothing but a new start takes it away.
+    panel.setOffer(false, QStringLiteral("Choose a layout first"));
+    QVERIFY(failure->isVisible());
+    session.start(test::selfRequest(QStringLiteral("ok")));
+    QVERIFY(!failure->isVisible());
+    QTRY_COMPARE_WITH_TIMEOUT(session.phase(), SessionPhase::Ready, 15000);
+  }
 };
 
 int main(int argc, char** argv) { return headroom::test::pageTestMain<RunPanelTest>(argc, argv); }

@@ -27,7 +27,8 @@ struct ChartLine {
   QColor color;
   std::vector<MetricPoint> points;
   bool dashed = false;
-  bool rightAxis = false;  // its own scale, at the right
+  bool rightAxis = false;           // its own scale, at the right
+  std::optional<double> told = {};  // what the legend says of it; empty: the latest value
 };
 
 struct ChartDots {

@@ -50,7 +50,9 @@ ChartContent memoryContent(const DeviceHistory& device, const ChartWindow& windo
   band(name(QT_TRANSLATE_NOOP("headroom::ui::EngineCharts", "Weights")), MemoryPart::Weights, &MemoryPoint::weights);
   band(name(QT_TRANSLATE_NOOP("headroom::ui::EngineCharts", "Activations")), MemoryPart::Activations, &MemoryPoint::activations);
   band(name(QT_TRANSLATE_NOOP("headroom::ui::EngineCharts", "KV cache")), MemoryPart::KvCache, &MemoryPoint::kvCache);
-  band(name(QT_TRANSLATE_NOOP("headroom::ui::EngineCharts", "Other")), MemoryPart::Runtime, &MemoryPoint::other);
+  // A band that is nothing all the time would only lengthen the legend.
+  if (std::any_of(kept.begin(), kept.end(), [&](std::size_t index) { return points[index].other.value_or(0) > 0; }))
+    band(name(QT_TRANSLATE_NOOP("headroom::ui::EngineCharts", "Other")), MemoryPart::Runtime, &MemoryPoint::other);
 
   double top = device.plannedBytes.value_or(0);
   for (const auto& sum : sums) top = std::max(top, sum.value_or(0));
@@ -105,10 +107,12 @@ ChartContent ttftContent(const EngineHistory& history, const ChartWindow& window
   if (!points.empty()) {
     content.lines.push_back({name(QT_TRANSLATE_NOOP("headroom::ui::EngineCharts", "p50")),
                              memoryPartColor(MemoryPart::Weights, scheme),
-                             rollingPercentile(points, window.from, window.to, kPercentileSteps, trailing, 0.50), false, false});
+                             rollingPercentile(points, window.from, window.to, kPercentileSteps, trailing, 0.50), false, false,
+                             ttftPercentile(history, window, 0.50)});
     content.lines.push_back({name(QT_TRANSLATE_NOOP("headroom::ui::EngineCharts", "p95")),
                              memoryPartColor(MemoryPart::KvCache, scheme),
-                             rollingPercentile(points, window.from, window.to, kPercentileSteps, trailing, 0.95), false, false});
+                             rollingPercentile(points, window.from, window.to, kPercentileSteps, trailing, 0.95), false, false,
+                             ttftPercentile(history, window, 0.95)});
   }
   if (predictedMs)
     content.levels.push_back({name(QT_TRANSLATE_NOOP("headroom::ui::EngineCharts", "Predicted")), levelColor(scheme),

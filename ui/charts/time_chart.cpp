@@ -38,6 +38,7 @@ namespace {
 constexpr int kRedrawMs = 66;
 constexpr int kPixelsPerTimeTick = 70;
 constexpr int kPixelsPerValueTick = 34;
+constexpr double kHeadOfScale = 1.01;  // a line at the very top would lie on the frame
 constexpr qreal kBandOpacity = 0.82;
 
 // The value at a time: the nearest point not further away than a sample may be late.
@@ -274,8 +275,8 @@ void TimeChart::Private::drawAxes() {
   const bool hasRight =
       std::any_of(content.lines.begin(), content.lines.end(), [](const ChartLine& line) { return line.rightAxis; });
   const int valueSteps = std::clamp(view->height() / kPixelsPerValueTick, 1, 6);
-  leftTicks = axisTicks(maximum(false) * 1.02, valueSteps, content.unit);
-  rightTicks = axisTicks(maximum(true) * 1.02, valueSteps, content.unit);
+  leftTicks = axisTicks(maximum(false) * kHeadOfScale, valueSteps, content.unit);
+  rightTicks = axisTicks(maximum(true) * kHeadOfScale, valueSteps, content.unit);
   const std::vector<int> times = timeTicks(window, std::max(1, view->width() / kPixelsPerTimeTick));
   const QString key = QStringLiteral("%1 %2 %3 %4 %5 %6 %7")
                           .arg(window)
@@ -393,7 +394,7 @@ void TimeChart::Private::updateLegend() {
     add(QStringLiteral("■"), band.color, band.name, formatValue(latest(band.points), content.unit));
   for (const ChartLine& line : content.lines)
     add(line.dashed ? QStringLiteral("╌") : QStringLiteral("━"), line.color, line.name,
-        formatValue(latest(line.points), content.unit));
+        formatValue(line.told ? line.told : latest(line.points), content.unit));
   for (const ChartDots& each : content.dots)
     add(QStringLiteral("●"), each.color, each.name, formatValue(latest(each.points), content.unit));
   for (const ChartLevel& level : content.levels)

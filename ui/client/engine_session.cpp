@@ -78,7 +78,7 @@ void EngineSession::restart() {
 void EngineSession::launch() {
   const LaunchRequest& request = *m_request;
   m_answered = false;
-  m_failureReason.clear();
+  m_end.reset();
   setConnectionProblem({});
   EngineState planned;
   planned.model = request.modelName.toStdString();
@@ -155,12 +155,16 @@ void EngineSession::finish(const ProcessEnd& end) {
     launch();
     return;
   }
-  m_failureReason = end.message();
-  const QString told = m_state ? QString::fromStdString(m_state->error) : QString();
-  if (!told.isEmpty() && !m_failureReason.contains(told))
-    m_failureReason = tr("%1 The engine reported: %2").arg(m_failureReason, told);
+  m_end = std::make_unique<ProcessEnd>(end);
   setPhase(SessionPhase::Failed);
-  emit failed(m_failureReason, m_request.has_value());
+  emit failed(failureReason(), m_request.has_value());
+}
+
+QString EngineSession::failureReason() const {
+  if (!m_end) return {};
+  const QString reason = m_end->message();
+  const QString told = m_state ? QString::fromStdString(m_state->error) : QString();
+  return told.isEmpty() || reason.contains(told) ? reason : tr("%1 The engine reported: %2").arg(reason, told);
 }
 
 }  // namespace headroom::ui

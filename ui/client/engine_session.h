@@ -65,7 +65,8 @@ class EngineSession : public QObject {
   const std::optional<EngineState>& state() const { return m_state; }
   const std::optional<LaunchRequest>& request() const { return m_request; }
   QUrl url() const { return m_url; }  // http://127.0.0.1:PORT, valid from start()
-  QString failureReason() const { return m_failureReason; }
+  // In the present language of the window; empty unless the engine ended unasked.
+  QString failureReason() const;
   // A warning that something hangs: no answer from the engine for a while. Empty when all is well.
   QString connectionProblem() const { return m_connectionProblem; }
   qint64 processId() const;  // 0 when none
@@ -97,7 +98,7 @@ class EngineSession : public QObject {
   std::optional<EngineState> m_state;
   std::optional<LaunchRequest> m_request;
   QUrl m_url;
-  QString m_failureReason;
+  std::unique_ptr<ProcessEnd> m_end;  // how the last engine ended unasked
   QString m_connectionProblem;
   QElapsedTimer m_clock;
   qint64 m_elapsedMs = 0;

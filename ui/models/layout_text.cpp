@@ -7,6 +7,9 @@
 #include <QCoreApplication>
 #include <QStringList>
 #include <algorithm>
+#include <functional>
+#include <map>
+#include <numeric>
 
 namespace headroom::ui {
 
@@ -94,6 +97,22 @@ QString engineTitle(EngineKind kind) {
   return {};
 }
 
+namespace {
+
+// The type that most numbers are stored in: files mix several.
+QString commonestType(const TensorInventory& inventory) {
+  std::map<DType, int64_t> elements;
+  for (const TensorEntry& tensor : inventory.tensors)
+    elements[tensor.dtype] += std::accumulate(tensor.shape.begin(), tensor.shape.end(), int64_t{1}, std::multiplies<>());
+  const auto most =
+      std::max_element(elements.begin(), elements.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  if (most == elements.end()) return kUnknown;
+  const std::string_view name = dtypeName(most->first);
+  return QString::fromUtf8(name.data(), static_cast<qsizetype>(name.size()));
+}
+
+}  // namespace
+
 QString modelFacts(const ModelSource& source) {
   const ModelConfig& config = source.config;
   QStringList facts;
@@ -104,6 +123,7 @@ QString modelFacts(const ModelSource& source) {
     facts << QCoreApplication::translate("Headroom", "%1 heads, %2 KV heads").arg(config.qHeads).arg(config.kvHeads);
   QString stored = QString::fromUtf8(dtypeName(config.dtype).data(), static_cast<qsizetype>(dtypeName(config.dtype).size()));
   if (config.quantization) stored = fromCore(config.quantization->method);
+  if (source.origin == ModelSource::Origin::GgufHeader) stored = commonestType(source.inventory);
   facts << QCoreApplication::translate("Headroom", "%1 in %2").arg(formatGib(source.inventory.checkpointBytes()), stored);
   switch (source.origin) {
     case ModelSource::Origin::SafetensorsHeaders:

@@ -11,6 +11,7 @@
 namespace headroom::ui {
 namespace {
 
+// Replicas, stages and ranks count from 0, as the engine's states and log do.
 // Ranks in the order they are shown: the limiting GPU first, then by rank.
 std::vector<const RankPlan*> shownRanks(const LayoutPlan& layout) {
   std::vector<const RankPlan*> ranks;
@@ -23,14 +24,14 @@ std::vector<const RankPlan*> shownRanks(const LayoutPlan& layout) {
 
 QString shareOf(const RankSlice& slice, const LayoutPlan& layout) {
   QStringList parts;
-  if (layout.dp > 1) parts << QCoreApplication::translate("Headroom", "replica %1").arg(slice.replica + 1);
-  if (layout.pp > 1) parts << QCoreApplication::translate("Headroom", "stage %1").arg(slice.stage + 1);
-  if (layout.tp > 1) parts << QCoreApplication::translate("Headroom", "rank %1").arg(slice.tpRank + 1);
+  if (layout.dp > 1) parts << QCoreApplication::translate("Headroom", "replica %1").arg(slice.replica);
+  if (layout.pp > 1) parts << QCoreApplication::translate("Headroom", "stage %1").arg(slice.stage);
+  if (layout.tp > 1) parts << QCoreApplication::translate("Headroom", "TP rank %1").arg(slice.tpRank);
   if (!slice.layers.empty())
     parts << QCoreApplication::translate("Headroom", "layers %1–%2").arg(slice.layers.begin).arg(slice.layers.end - 1);
   const int heads = static_cast<int>(slice.qHeads.size());
   if (!layout.even && heads > 0) parts << QCoreApplication::translate("Headroom", "%n head(s)", nullptr, heads);
-  return parts.join(QStringLiteral(", "));
+  return parts.join(QStringLiteral(" · "));
 }
 
 MemoryBarData barOf(const PlanReport& report, const LayoutPlan& layout, const RankPlan& rank) {

@@ -106,7 +106,10 @@ QString RankListModel::text(const RankState& rank, int column) const {
 }
 
 QVariant RankListModel::headerData(int section, Qt::Orientation orientation, int role) const {
-  if (orientation != Qt::Horizontal || role != Qt::DisplayRole) return {};
+  if (orientation != Qt::Horizontal) return {};
+  if (role == Qt::TextAlignmentRole)
+    return QVariant((section == PlannedColumn || section == AllocatedColumn ? Qt::AlignRight : Qt::AlignLeft) | Qt::AlignVCenter);
+  if (role != Qt::DisplayRole) return {};
   switch (section) {
     case RankColumn:
       return tr("Rank");

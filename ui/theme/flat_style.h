@@ -6,6 +6,9 @@
 
 namespace headroom::ui {
 
+// A view with this property draws the selection of its cells itself.
+inline constexpr const char* kOwnSelection = "headroomOwnSelection";
+
 class FlatStyle : public QProxyStyle {
   Q_OBJECT
 
@@ -13,6 +16,8 @@ class FlatStyle : public QProxyStyle {
   FlatStyle();
   void drawPrimitive(PrimitiveElement element, const QStyleOption* option, QPainter* painter,
                      const QWidget* widget) const override;
+  void drawComplexControl(ComplexControl control, const QStyleOptionComplex* option, QPainter* painter,
+                          const QWidget* widget) const override;
   void drawControl(ControlElement element, const QStyleOption* option, QPainter* painter, const QWidget* widget) const override;
   int pixelMetric(PixelMetric metric, const QStyleOption* option, const QWidget* widget) const override;
   QSize sizeFromContents(ContentsType type, const QStyleOption* option, const QSize& size, const QWidget* widget) const override;

@@ -111,6 +111,11 @@ QColor separatorColor(const QPalette& palette) {
              schemeOf(palette) == ColorScheme::Dark ? 0.16 : 0.13);
 }
 
+QColor fieldEdgeColor(const QPalette& palette) {
+  return mix(palette.color(QPalette::Active, QPalette::Window), palette.color(QPalette::Active, QPalette::WindowText),
+             schemeOf(palette) == ColorScheme::Dark ? 0.40 : 0.46);
+}
+
 QColor cardColor(const QPalette& palette) {
   return schemeOf(palette) == ColorScheme::Dark ? mix(palette.color(QPalette::Window), palette.color(QPalette::Light), 0.22)
                                                 : palette.color(QPalette::Active, QPalette::Base);

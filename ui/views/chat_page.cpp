@@ -32,6 +32,7 @@ namespace {
 constexpr int kRepaintMs = 40;
 constexpr int kInputLines = 3;
 constexpr int kIndent = 72;
+constexpr int kMostCharacters = 130;  // longer lines are hard to read
 constexpr double kDefaultTemperature = 0.7;
 constexpr int kDefaultMaxTokens = 512;
 constexpr int kFollowMargin = 24;  // closer to the end than this many pixels counts as reading the end
@@ -122,6 +123,7 @@ void ChatPage::Private::build() {
   input->installEventFilter(&q);
   sendButton = new QPushButton(&q);
   sendButton->setObjectName(QStringLiteral("sendButton"));
+  sendButton->setDefault(true);
   stopButton = new QPushButton(&q);
   stopButton->setObjectName(QStringLiteral("stopAnswerButton"));
   stopButton->setIcon(themedIcon(QStringLiteral("stop")));
@@ -144,7 +146,16 @@ void ChatPage::Private::build() {
   auto* bottom = new QHBoxLayout;
   bottom->addWidget(input, 1);
   bottom->addLayout(buttons);
-  auto* layout = new QVBoxLayout(&q);
+  // One column in the middle of the page, no wider than can be read.
+  auto* middle = new QWidget(&q);
+  middle->setMaximumWidth(q.fontMetrics().averageCharWidth() * kMostCharacters);
+  auto* page = new QHBoxLayout(&q);
+  page->setContentsMargins(kGap, kGap, kGap, kGap);
+  page->addStretch(1);
+  page->addWidget(middle, 1000);
+  page->addStretch(1);
+  auto* layout = new QVBoxLayout(middle);
+  layout->setContentsMargins(0, 0, 0, 0);
   layout->setSpacing(kGap);
   layout->addLayout(options);
   layout->addWidget(scroll, 1);
@@ -180,7 +191,7 @@ void ChatPage::Private::retranslate() {
   systemLabel->setText(ChatPage::tr("S&ystem prompt"));
   systemEdit->setPlaceholderText(ChatPage::tr("None: the model's own default"));
   systemEdit->setAccessibleName(ChatPage::tr("System prompt"));
-  temperatureLabel->setText(ChatPage::tr("T&emperature"));
+  temperatureLabel->setText(ChatPage::tr("Te&mperature"));
   temperature->setAccessibleName(ChatPage::tr("Temperature"));
   temperature->setToolTip(ChatPage::tr("0 always takes the likeliest token; higher values vary more"));
   maxTokensLabel->setText(ChatPage::tr("Ma&x. tokens"));

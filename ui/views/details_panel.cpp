@@ -238,14 +238,19 @@ void DetailsPanel::showFacts() {
   add(tr("KV cache of a replica"), formatCount(m_layout->kvTokens), tr("tokens"));
   add(tr("Requests of %1 tokens at once").arg(formatCount(options.maxModelLen)), formatDecimal(m_layout->maxConcurrency),
       QString());
-  add(tr("Decode, one request"), formatDecimal(predicted.decodeTokensPerSecond), tr("tokens/s"));
-  add(tr("Decode, %n request(s)", nullptr, static_cast<int>(options.concurrency)),
-      formatDecimal(predicted.throughputTokensPerSecond), tr("tokens/s"));
-  add(tr("Time between tokens"), formatDecimal(predicted.itlMs), tr("ms"));
-  add(tr("Prefill"), formatDecimal(predicted.prefillTokensPerSecond), tr("tokens/s"));
-  add(options.inputLen > 0 ? tr("Time to first token, prompt of %1").arg(formatCount(options.inputLen))
-                           : tr("Time to first token"),
-      formatDecimal(predicted.ttftMs), tr("ms"));
+  // A speed that is not known has no row: the line beneath says why.
+  const auto speed = [&](const QString& name, const std::optional<double>& value, const QString& unit) {
+    if (value) add(name, formatDecimal(value), unit);
+  };
+  speed(tr("Decode, one request"), predicted.decodeTokensPerSecond, tr("tokens/s"));
+  if (options.concurrency > 1)
+    speed(tr("Decode, %n request(s)", nullptr, static_cast<int>(options.concurrency)), predicted.throughputTokensPerSecond,
+          tr("tokens/s"));
+  speed(tr("Time between tokens"), predicted.itlMs, tr("ms"));
+  speed(tr("Prefill"), predicted.prefillTokensPerSecond, tr("tokens/s"));
+  speed(options.inputLen > 0 ? tr("Time to first token, prompt of %1").arg(formatCount(options.inputLen))
+                             : tr("Time to first token"),
+        predicted.ttftMs, tr("ms"));
   m_factsSource->setText(predicted.source.empty() ? tr("Speed: unknown") : fromCore(predicted.source));
   m_memorySource->setText(tr("Weights: %1. Other memory: %2.")
                               .arg(provenanceText(m_layout->weightsProvenance), provenanceText(m_layout->memoryProvenance)));

@@ -2,6 +2,7 @@
 #include "ui/views/layout_grid_view.h"
 
 #include "ui/models/layout_grid_model.h"
+#include "ui/theme/flat_style.h"
 #include "ui/theme/headroom_color.h"
 #include "ui/views/layout_cell_delegate.h"
 
@@ -21,6 +22,7 @@ LayoutGridView::LayoutGridView(LayoutGridModel& model, QWidget* parent)
   setSelectionMode(QAbstractItemView::SingleSelection);
   setSelectionBehavior(QAbstractItemView::SelectItems);
   setShowGrid(false);
+  setProperty(kOwnSelection, true);
   setFrameShape(QFrame::NoFrame);
   setCornerButtonEnabled(false);
   setTabKeyNavigation(false);  // Tab leaves the grid

@@ -110,6 +110,7 @@ void LogPage::Private::build() {
   tools->addWidget(copyButton);
   tools->addWidget(clearButton);
   auto* layout = new QVBoxLayout(&q);
+  layout->setContentsMargins(kGap, kGap, kGap, kGap);
   layout->setSpacing(kGap);
   layout->addLayout(tools);
   layout->addWidget(view, 1);

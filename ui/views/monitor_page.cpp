@@ -31,7 +31,7 @@ namespace {
 constexpr std::array kWindows{60, 300, 900, 3600};
 constexpr int kScrollTickMs = 500;
 constexpr int kCoalesceMs = 100;
-constexpr int kMemoryPlotHeight = 150;
+constexpr int kMemoryPlotHeight = 140;
 
 double wallClock() { return static_cast<double>(QDateTime::currentMSecsSinceEpoch()) / 1000.0; }
 
@@ -167,6 +167,7 @@ void MonitorPage::Private::build() {
   splitter->addWidget(right);
   splitter->setSizes({500, 500});
   auto* layout = new QVBoxLayout(&q);
+  layout->setContentsMargins(kGap, kGap, kGap, kGap);
   layout->setSpacing(kGap);
   layout->addWidget(header);
   layout->addWidget(hint);
@@ -259,7 +260,7 @@ void MonitorPage::Private::refresh() {
   refreshContents(now);
   const SessionPhase phase = session.phase();
   if (phase == SessionPhase::Failed)
-    hint->setText(session.failureReason());
+    hint->setText(MonitorPage::tr("The engine ended unasked. The charts show its last figures."));
   else if (!session.isRunning())
     hint->setText(history.throughput().empty()
                       ? MonitorPage::tr("No engine is running. Choose a layout and start it; its figures appear here.")

@@ -14,6 +14,7 @@
 #include <QLabel>
 #include <QProgressBar>
 #include <QPushButton>
+#include <QStyledItemDelegate>
 #include <QTimer>
 #include <QTreeView>
 #include <QVBoxLayout>
@@ -23,6 +24,17 @@ namespace headroom::ui {
 namespace {
 constexpr int kElapsedTickMs = 500;
 constexpr int kMostRowsShown = 8;
+
+// Rows and columns with air around the text.
+class RoomyDelegate : public QStyledItemDelegate {
+ public:
+  using QStyledItemDelegate::QStyledItemDelegate;
+  QSize sizeHint(const QStyleOptionViewItem& option, const QModelIndex& index) const override {
+    return QStyledItemDelegate::sizeHint(option, index) +
+           QSize(option.fontMetrics.averageCharWidth() * 3, option.fontMetrics.height() / 3);
+  }
+};
+
 }  // namespace
 
 RunPanel::RunPanel(EngineSession& session, QWidget* parent) : QWidget(parent), m_session(session) {
@@ -68,6 +80,8 @@ void RunPanel::build() {
   m_view->setObjectName(QStringLiteral("rankTable"));
   m_view->setModel(m_ranks);
   m_view->setRootIsDecorated(false);
+  m_view->viewport()->setAutoFillBackground(false);
+  m_view->setItemDelegate(new RoomyDelegate(m_view));
   m_view->setUniformRowHeights(true);
   m_view->setFrameShape(QFrame::NoFrame);
   m_view->setSelectionMode(QAbstractItemView::SingleSelection);

@@ -168,8 +168,7 @@ class FakeEngineServer {
   qint64 sinceStart() const { return QDateTime::currentMSecsSinceEpoch() - m_started; }
 
   EngineState state() const {
-    const double loaded =
-        m_started == 0 ? 0.0 : std::min(1.0, static_cast<double>(sinceStart()) / std::max(m_loadMs, 1));
+    const double loaded = m_started == 0 ? 0.0 : std::min(1.0, static_cast<double>(sinceStart()) / std::max(m_loadMs, 1));
     return fakeState(ready() ? EnginePhase::Ready : EnginePhase::Loading, loaded);
   }
 
@@ -227,7 +226,8 @@ class FakeEngineServer {
 };
 
 // In main(): `if (auto status = headroom::test::runFakeEngineIfAsked(argc, argv)) return *status;`
-// What the program does is its MODEL argument: ok, slow-load, refuse, fail, crash, quit, mute, stubborn, port-once:FILE.
+// What the program does is its MODEL argument: ok, slow-load, refuse, fail, crash, quit, mute, stubborn, port-once:FILE,
+// port-taken.
 inline std::optional<int> runFakeEngineIfAsked(int argc, char** argv) {
   if (argc < 3 || qstrcmp(argv[1], "serve") != 0) return std::nullopt;
   const QByteArray mode = argv[2];
@@ -253,6 +253,10 @@ inline std::optional<int> runFakeEngineIfAsked(int argc, char** argv) {
     say("the last thing it said");
     std::signal(SIGABRT, SIG_DFL);
     ::kill(::getpid(), SIGABRT);
+  }
+  if (mode == "port-taken") {
+    say("port: found " + port + " in use, expected a free one; choose another");
+    return 2;
   }
   if (mode.startsWith("port-once:")) {
     QFile marker(QString::fromUtf8(mode.mid(10)));
