@@ -29,7 +29,7 @@ Result<std::optional<DType>> dtypeOption(const std::string& option, std::string 
   if (name == "fp8_e4m3") return std::optional(DType::F8E4M3);
   if (name == "fp8_e5m2") return std::optional(DType::F8E5M2);
   if (std::optional<DType> dtype = parseDType(name)) return dtype;
-  return failure(option, fmt::format("\"{}\"", name), "auto, float32, float16, bfloat16 or fp8");
+  return failure(option, fmt::format("\"{}\"", name), "auto, float32, float16, bfloat16, fp8 or q8_0");
 }
 
 // Sentences broken at spaces, continued at `indent`.
@@ -179,6 +179,7 @@ void printTable(const PlanReport& report, const std::string& modelArgument) {
   if (const auto command = launchCommand(report, *best, modelArgument)) {
     fmt::print("\nTo start it\n  {}\n", command->text);
     for (const auto& option : command->explained) fmt::print("    {:<42} {}\n", option.option, option.why);
+    if (!command->docker.empty()) fmt::print("  or in its container\n  {}\n", command->docker);
   }
 }
 
@@ -229,10 +230,12 @@ void addPlanCommand(CLI::App& app, Run& run) {
   CLI::App* plan = app.add_subcommand("plan", "Every layout of a model on a machine: what fits, what an engine refuses and why");
   plan->add_option("MODEL", arguments->model, "config.json, model folder, .gguf file or catalog name")->required();
   plan->add_option("--gpus", arguments->gpus, "local, 6xA800-80GB, 2x24GiB,1x48GiB or 2n8xH100-80GB")->capture_default_str();
-  plan->add_option("--engine", arguments->engine, "headroom or vllm[@VERSION]")->capture_default_str();
+  plan->add_option("--engine", arguments->engine, "headroom, vllm[@VERSION], sglang, tensorrt-llm or llama.cpp")
+      ->capture_default_str();
   plan->add_option("--dtype", arguments->dtype, "auto, float32, float16 or bfloat16")->capture_default_str();
   plan->add_option("--quantization", arguments->quantization, "the checkpoint's own, or fp8 (vllm)");
-  plan->add_option("--kv-cache-dtype", arguments->kvCacheDType, "auto, float32, float16, bfloat16 or fp8 (vllm)")
+  plan->add_option("--kv-cache-dtype", arguments->kvCacheDType,
+                   "auto, float32, float16, bfloat16, fp8 (servers) or q8_0 (llama.cpp)")
       ->capture_default_str();
   plan->add_option("--max-model-len", arguments->maxModelLen, "tokens of one request, prompt and answer");
   plan->add_option("--gpu-memory-utilization", arguments->gpuMemoryUtilization, "share of each GPU the engine may take");

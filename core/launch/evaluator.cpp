@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/launch/evaluator.h"
 
+#include "core/memory/sglang_memory.h"
+#include "core/memory/tensorrt_memory.h"
+
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 namespace headroom {
@@ -12,7 +16,62 @@ constexpr double kTightShare = 0.05;
 
 std::string gibText(Bytes bytes) { return fmt::format("{:.2f}", bytes.gib()); }
 
+std::string budgetText(const GridContext& context, const MachineGpu& gpu, const ReplicaPlan& replica) {
+  switch (context.engine) {
+    case EngineKind::SgLang:
+      return fmt::format("{:.2f} GiB free at start x {:.3f}", sgLangFreeAtStart(gpu, replica.tp * replica.pp).gib(),
+                         replica.utilization);
+    case EngineKind::TensorRtLlm:
+      return fmt::format("weights and activations, and {:g} of what they leave of {:.2f} GiB", replica.utilization,
+                         tensorRtFreeAtStart(gpu).gib());
+    case EngineKind::LlamaCpp:
+      return fmt::format("{:.2f} GiB - {:.2f} for the CUDA context and a margin", gpu.totalMemory.gib(),
+                         (gpu.totalMemory - llamaCppUsable(gpu)).gib());
+    default:
+      return fmt::format("{:.2f} GiB x {:g}", gpu.totalMemory.gib(), replica.utilization);
+  }
+}
+
+// The sums behind a verdict, in words.
+Reason fitReason(const GridContext& context, const ReplicaPlan& replica, const PartBytes& part, const MachineGpu& gpu,
+                 int64_t requests, Bytes headroom, bool fits) {
+  const Bytes budget = budgetOf(context, gpu, replica, part);
+  std::string parts = fmt::format("weights {}", gibText(part.weights));
+  if (part.activations) parts += fmt::format(" + activations {}", gibText(*part.activations));
+  if (part.graphs && part.graphs->count() > 0) parts += fmt::format(" + graphs {}", gibText(*part.graphs));
+  if (part.runtime && part.runtime->count() > 0) parts += fmt::format(" + runtime {}", gibText(*part.runtime));
+  const bool many = part.unitsNeeded > replica.unitsPerRequest;
+  parts +=
+      fmt::format(" + KV cache {} for {} request{} of {} tokens", gibText(part.cacheFixed + part.cacheUnit * part.unitsNeeded),
+                  many ? requests : 1, many && requests > 1 ? "s" : "", many ? context.tokensPerRequest : context.maxModelLen);
+  const std::string sum = fmt::format("GPU {} ({}): {} = {} GiB, budget {} = {} GiB", gpu.index, gpu.spec.name, parts,
+                                      gibText(budget - headroom), budgetText(context, gpu, replica), gibText(budget));
+  if (!fits) return {"memory.does_not_fit", fmt::format("{}: {} GiB too much", sum, gibText(-headroom)), ""};
+  return {"memory.tight", fmt::format("{}: only {} GiB left", sum, gibText(headroom)), ""};
+}
+
 }  // namespace
+
+Bytes budgetOf(const GridContext& context, const MachineGpu& gpu, const ReplicaPlan& replica, const PartBytes& part) {
+  const double total = static_cast<double>(gpu.totalMemory.count());
+  switch (context.engine) {
+    case EngineKind::Headroom:
+      return Bytes(static_cast<int64_t>(total * replica.utilization));
+    case EngineKind::Vllm:
+      return Bytes(static_cast<int64_t>(std::ceil(total * replica.utilization)));
+    case EngineKind::SgLang:
+      return Bytes(static_cast<int64_t>(static_cast<double>(sgLangFreeAtStart(gpu, replica.tp * replica.pp).count()) *
+                                        replica.utilization));
+    case EngineKind::TensorRtLlm: {
+      const Bytes left = tensorRtFreeAtStart(gpu) - part.taken();
+      return part.taken() +
+             (left.count() > 0 ? Bytes(static_cast<int64_t>(static_cast<double>(left.count()) * replica.utilization)) : left);
+    }
+    case EngineKind::LlamaCpp:
+      return llamaCppUsable(gpu);
+  }
+  return {};
+}
 
 int64_t tokensPerRequest(const ResolvedOptions& options) {
   const int64_t asked = options.inputLen + options.outputLen;
@@ -31,46 +90,6 @@ std::vector<int> gpuOrder(const Machine& machine) {
   return order;
 }
 
-void decideVerdict(LayoutPlan& plan, const Machine& machine, const std::vector<FitArithmetic>& arithmetic, double utilization,
-                   const std::string& kvText) {
-  size_t worst = 0;
-  for (size_t i = 1; i < plan.ranks.size(); ++i) {
-    if (*plan.ranks[i].headroom < *plan.ranks[worst].headroom) worst = i;
-  }
-  const RankPlan& rank = plan.ranks[worst];
-  const MachineGpu& gpu = machine.gpus[rank.slice.gpu];
-  plan.headroom = rank.headroom;
-  plan.limitingGpu = gpu.index;
-  const Bytes headroom = *rank.headroom;
-  const FitArithmetic& sums = arithmetic[worst];
-  const std::string budgetText = fmt::format("{:.2f} GiB x {:g}", gpu.totalMemory.gib(), utilization);
-  auto parts = [&] {
-    std::string text = fmt::format("weights {} + activations {}", gibText(*rank.weights), gibText(*rank.activations));
-    if (rank.graphs && rank.graphs->count() > 0) text += fmt::format(" + graphs {}", gibText(*rank.graphs));
-    if (rank.runtime && rank.runtime->count() > 0) text += fmt::format(" + runtime {}", gibText(*rank.runtime));
-    return text + fmt::format(" + KV cache {} for {}", gibText(sums.kvNeeded), kvText);
-  };
-  if (headroom.count() < 0) {
-    plan.verdict = Verdict::DoesNotFit;
-    plan.reasons.push_back(
-        {"memory.does_not_fit",
-         fmt::format("GPU {} ({}): {} = {} GiB, budget {} = {} GiB: {} GiB too much", gpu.index, gpu.spec.name, parts(),
-                     gibText(sums.budget - headroom), budgetText, gibText(sums.budget), gibText(-headroom)),
-         ""});
-    return;
-  }
-  if (static_cast<double>(headroom.count()) < kTightShare * utilization * static_cast<double>(gpu.totalMemory.count())) {
-    plan.verdict = Verdict::Tight;
-    plan.reasons.push_back(
-        {"memory.tight",
-         fmt::format("GPU {} ({}): {} = {} GiB, budget {} = {} GiB: only {} GiB left", gpu.index, gpu.spec.name, parts(),
-                     gibText(sums.budget - headroom), budgetText, gibText(sums.budget), gibText(headroom)),
-         ""});
-    return;
-  }
-  plan.verdict = Verdict::Fits;
-}
-
 MatrixFormat matrixFormatOf(const ModelConfig& config, const ResolvedOptions& options) {
   const std::string& method = options.quantization;
   if (method == "fp8" || method == "fbgemm_fp8") {
@@ -82,64 +101,205 @@ MatrixFormat matrixFormatOf(const ModelConfig& config, const ResolvedOptions& op
   return options.dtype == DType::F32 ? MatrixFormat::ThirtyTwoBit : MatrixFormat::SixteenBit;
 }
 
-namespace {
-
-// The question that a layout is to the roofline; `gpu` is its slowest.
-RooflineAnswer ask(const LayoutPlan& plan, const ModelConfig& config, const ResolvedOptions& options, const GpuSpec& gpu,
-                   double layerBytesPerElement, double headBytesPerElement) {
-  RooflineQuestion question;
-  question.config = &config;
-  question.tp = plan.tp;
-  int64_t q = 0, kv = 0, columns = 0, vocabulary = 0;
-  for (const RankPlan& rank : plan.ranks) {
-    q = std::max(q, rank.slice.qHeads.size());
-    kv = std::max(kv, rank.slice.kvHeads.size());
-    columns = std::max(columns, rank.slice.mlpColumns.size());
-    vocabulary = std::max(vocabulary, rank.slice.vocabulary.size());
-    if (rank.slice.replica == 0 && rank.slice.tpRank == 0) question.stages.push_back(rank.slice.layers);
+LayoutEvaluator::LayoutEvaluator(const ModelSource& model, const Machine& machine, const ResolvedOptions& options)
+    : m_model(model), m_machine(machine), m_options(options), m_context(std::make_shared<GridContext>()) {
+  GridContext& context = *m_context;
+  context.engine = options.engine.kind;
+  context.order = gpuOrder(machine);
+  context.gpus = machine.gpus;
+  for (const MachineGpu& gpu : machine.gpus) {
+    context.alike =
+        context.alike && gpu.totalMemory == machine.gpus.front().totalMemory && gpu.spec.name == machine.gpus.front().spec.name;
   }
-  auto share = [&](int64_t held, int64_t all) {
-    return all > 0 && held > 0 ? static_cast<double>(held) / static_cast<double>(all) : 1.0 / plan.tp;
-  };
-  question.qShare = share(q, config.qHeads);
-  question.kvShare = share(kv, config.kvHeads);
-  question.columnShare = share(columns, config.intermediateSize);
-  question.vocabularyShare = share(vocabulary, config.vocabSize);
-  question.format = matrixFormatOf(config, options);
-  question.layerBytesPerElement = layerBytesPerElement;
-  question.headBytesPerElement = headBytesPerElement;
-  const DTypeInfo& kvType = dtypeInfo(options.kvCacheDType);
-  question.kvBytesPerElement = static_cast<double>(kvType.blockBytes) / static_cast<double>(kvType.blockElements);
-  question.gpu = gpu;
-  question.concurrency = requestsPerReplica(options, plan.dp);
-  // Without a load that was asked for: a prompt and an answer of everyday length.
-  constexpr int64_t kEverydayPrompt = 1024, kEverydayAnswer = 256;
-  const bool given = options.inputLen + options.outputLen > 0;
-  question.inputLen = given ? std::max<int64_t>(1, options.inputLen) : std::min(kEverydayPrompt, options.maxModelLen / 2);
-  question.outputLen =
-      given ? std::max<int64_t>(1, options.outputLen) : std::min(kEverydayAnswer, std::max<int64_t>(1, options.maxModelLen / 2));
-  return predictSpeed(question);
+  context.maxModelLen = options.maxModelLen;
+  context.tokensPerRequest = headroom::tokensPerRequest(options);
+  context.layers = model.config.layerCount();
 }
 
-}  // namespace
+void LayoutEvaluator::meanBytes(const std::function<int64_t(const TensorEntry&)>& bytesOf) {
+  int64_t layerBytes = 0, layerElements = 0, headBytes = 0, headElements = 0;
+  for (const TensorEntry& tensor : m_model.inventory.tensors) {
+    if (!tensor.loaded || tensor.shape.size() < 2) continue;
+    (tensor.layer >= 0 ? layerBytes : headBytes) += bytesOf(tensor);
+    (tensor.layer >= 0 ? layerElements : headElements) += tensor.parameters();
+  }
+  if (layerElements > 0) m_layerBytesPerElement = static_cast<double>(layerBytes) / static_cast<double>(layerElements);
+  if (headElements > 0) m_headBytesPerElement = static_cast<double>(headBytes) / static_cast<double>(headElements);
+}
 
-void SpeedCache::predict(LayoutPlan& plan, double layerBytesPerElement, double headBytesPerElement) {
+LayoutPlan LayoutEvaluator::evaluate(int tp, int pp, int dp) {
+  LayoutPlan plan;
+  plan.tp = tp;
+  plan.pp = pp;
+  plan.dp = dp;
+  Acceptance acceptance = accept(tp, pp, dp);
+  plan.even = acceptance.even;
+  if (acceptance.refusal) {
+    plan.reasons = std::move(*acceptance.refusal);
+    return plan;
+  }
+  plan.warnings = std::move(acceptance.warnings);
+  const int64_t requests = requestsPerReplica(m_options, dp);
+  const std::shared_ptr<const ReplicaPlan> twin = replica(tp, pp, dp, requests);
+  plan.even = twin->even;
+  fillMemory(plan, twin, requests);
+  if (plan.verdict != Verdict::DoesNotFit || plan.kvTokens.value_or(0) > 0) {
+    predict(plan, *twin, requests);
+  } else {
+    plan.predicted.source = "unknown: the weights do not fit";
+  }
+  return plan;
+}
+
+void LayoutEvaluator::fillMemory(LayoutPlan& plan, const std::shared_ptr<const ReplicaPlan>& twin, int64_t requests) {
+  const GridContext& context = *m_context;
+  const ReplicaPlan& replica = *twin;
+  const int ranksEach = replica.tp * replica.pp;
+  std::optional<Bytes> least;
+  const PartBytes* tightest = nullptr;
+  int tightestGpu = 0;
+  int64_t blocks = std::numeric_limits<int64_t>::max(), mostNeeded = 0;
+  auto look = [&](const PartBytes& part, int gpuIndex) {
+    const Bytes room = budgetOf(context, context.gpus[gpuIndex], replica, part) - part.taken();
+    const Bytes left = room - part.cacheUnit * part.unitsNeeded;
+    if (!least || left < *least) {
+      least = left;
+      tightest = &part;
+      tightestGpu = gpuIndex;
+    }
+    mostNeeded = std::max(mostNeeded, part.unitsNeeded);
+    if (part.cacheUnit.count() > 0) blocks = std::min(blocks, std::max<int64_t>(0, room.count()) / part.cacheUnit.count());
+  };
+  if (context.alike) {  // each kind of rank once, at the first rank of the kind
+    for (int stage = 0; stage < replica.pp; ++stage) {
+      int next = 0;
+      for (int tpRank = 0; tpRank < replica.tp && next < replica.classes; ++tpRank) {
+        if (!replica.classOf.empty() && replica.classOf[tpRank] != next) continue;
+        look(replica.part(stage, tpRank), context.order[stage * replica.tp + tpRank]);
+        ++next;
+      }
+    }
+  } else {
+    for (int rank = 0; rank < ranksEach * plan.dp; ++rank) {
+      const int twinRank = rank % ranksEach;
+      look(replica.part(twinRank / replica.tp, twinRank % replica.tp), context.order[rank]);
+    }
+  }
+  if (blocks == std::numeric_limits<int64_t>::max()) blocks = context.engine == EngineKind::Headroom ? mostNeeded : 0;
+  Bytes cache;
+  for (int stage = 0; stage < replica.pp; ++stage) {
+    for (int tpRank = 0; tpRank < replica.tp; ++tpRank) {
+      const PartBytes& part = replica.part(stage, tpRank);
+      cache += part.cacheFixed + part.cacheUnit * blocks;
+      if (replica.classes == 1) {
+        cache += (part.cacheFixed + part.cacheUnit * blocks) * (replica.tp - 1);
+        break;
+      }
+    }
+  }
+  plan.kvCache = cache;
+  plan.maxConcurrency = static_cast<double>(blocks) / static_cast<double>(std::max<int64_t>(1, replica.unitsPerRequest));
+  plan.kvTokens = replica.tokensByUnits ? blocks * replica.unitTokens
+                                        : static_cast<int64_t>(*plan.maxConcurrency * static_cast<double>(context.maxModelLen));
+  plan.memoryProvenance = m_memoryProvenance;
+  plan.headroom = least;
+  const MachineGpu& gpu = context.gpus[tightestGpu];
+  plan.limitingGpu = gpu.index;
+  plan.verdict = Verdict::Fits;
+  if (least->count() < 0) {
+    plan.verdict = Verdict::DoesNotFit;
+  } else if (static_cast<double>(least->count()) <
+             kTightShare * replica.utilization * static_cast<double>(gpu.totalMemory.count())) {
+    plan.verdict = Verdict::Tight;
+  }
+  const std::shared_ptr<const GridContext> shared = m_context;
+  if (plan.verdict != Verdict::Fits) {
+    const bool fits = plan.verdict == Verdict::Tight;
+    plan.reasons = LazyList<Reason>::madeBy([shared, twin, tightest, tightestGpu, requests, left = *least, fits] {
+      return std::vector<Reason>{fitReason(*shared, *twin, *tightest, shared->gpus[tightestGpu], requests, left, fits)};
+    });
+  }
+  plan.ranks = LazyList<RankPlan>::madeBy([shared, twin, blocks, dp = plan.dp] {
+    std::vector<RankPlan> ranks(static_cast<size_t>(twin->tp) * twin->pp * dp);
+    for (size_t i = 0; i < ranks.size(); ++i) {
+      const int within = static_cast<int>(i) % (twin->tp * twin->pp), stage = within / twin->tp, tpRank = within % twin->tp;
+      const PartBytes& part = twin->part(stage, tpRank);
+      RankPlan& rank = ranks[i];
+      rank.slice = (*twin->tpSlices)[tpRank];
+      rank.slice.rank = static_cast<int>(i);
+      rank.slice.replica = static_cast<int>(i) / (twin->tp * twin->pp);
+      rank.slice.stage = stage;
+      rank.slice.tpRank = tpRank;
+      rank.slice.gpu = shared->order[i];
+      rank.slice.layers = twin->stages[stage];
+      rank.slice.embeds = stage == 0;
+      rank.slice.projects = stage == twin->pp - 1;
+      const MachineGpu& gpuOfRank = shared->gpus[rank.slice.gpu];
+      rank.weights = part.weights;
+      rank.activations = part.activations;
+      rank.graphs = part.graphs;
+      rank.runtime = part.runtime;
+      if (gpuOfRank.spec.hostDevice && shared->engine == EngineKind::Headroom) rank.graphs = rank.runtime = Bytes();
+      rank.kvCache = part.cacheFixed + part.cacheUnit * blocks;
+      rank.headroom = budgetOf(*shared, gpuOfRank, *twin, part) - part.taken() - part.cacheUnit * part.unitsNeeded;
+    }
+    return ranks;
+  });
+}
+
+void LayoutEvaluator::predict(LayoutPlan& plan, const ReplicaPlan& replica, int64_t requests) {
   const ModelConfig& config = m_model.config;
   const ResolvedOptions& options = m_options;
-  int slowest = plan.ranks.front().slice.gpu;
-  for (const RankPlan& rank : plan.ranks) {
-    auto bandwidth = [&](int gpu) { return m_machine.gpus[gpu].spec.bandwidthGBs.value_or(0); };
-    if (bandwidth(rank.slice.gpu) < bandwidth(slowest)) slowest = rank.slice.gpu;
+  const GridContext& context = *m_context;
+  int slowest = context.order.front();
+  if (!context.alike) {
+    for (int rank = 0; rank < plan.tp * plan.pp * plan.dp; ++rank) {
+      auto bandwidth = [&](int gpu) { return context.gpus[gpu].spec.bandwidthGBs.value_or(0); };
+      if (bandwidth(context.order[rank]) < bandwidth(slowest)) slowest = context.order[rank];
+    }
   }
-  const auto [found, isNew] = m_answers.try_emplace({plan.tp, plan.pp, requestsPerReplica(options, plan.dp), slowest});
-  if (isNew) found->second = ask(plan, config, options, m_machine.gpus[slowest].spec, layerBytesPerElement, headBytesPerElement);
-  const RooflineAnswer& answer = found->second;
-  plan.predicted = {answer.decodeTokensPerSecond,
-                    answer.throughputTokensPerSecond,
-                    answer.itlMs,
-                    answer.prefillTokensPerSecond,
-                    answer.ttftMs,
-                    answer.source};
+  const auto [found, isNew] = m_predictions.try_emplace({plan.tp, plan.pp, requests, slowest});
+  if (isNew) {
+    RooflineQuestion question;
+    question.config = &config;
+    question.tp = plan.tp;
+    question.stages = replica.stages;
+    int64_t q = 0, kv = 0, columns = 0, vocabulary = 0;
+    for (const RankSlice& slice : *replica.tpSlices) {
+      q = std::max(q, slice.qHeads.size());
+      kv = std::max(kv, slice.kvHeads.size());
+      columns = std::max(columns, slice.mlpColumns.size());
+      vocabulary = std::max(vocabulary, slice.vocabulary.size());
+    }
+    auto share = [&](int64_t held, int64_t all) {
+      return all > 0 && held > 0 ? static_cast<double>(held) / static_cast<double>(all) : 1.0 / plan.tp;
+    };
+    question.qShare = share(q, config.qHeads);
+    question.kvShare = share(kv, config.kvHeads);
+    question.columnShare = share(columns, config.intermediateSize);
+    question.vocabularyShare = share(vocabulary, config.vocabSize);
+    question.format = matrixFormatOf(config, options);
+    question.layerBytesPerElement = m_layerBytesPerElement;
+    question.headBytesPerElement = m_headBytesPerElement;
+    const DTypeInfo& kvType = dtypeInfo(options.kvCacheDType);
+    question.kvBytesPerElement = static_cast<double>(kvType.blockBytes) / static_cast<double>(kvType.blockElements);
+    question.gpu = context.gpus[slowest].spec;
+    question.concurrency = requests;
+    // Without a load that was asked for: a prompt and an answer of everyday length.
+    constexpr int64_t kEverydayPrompt = 1024, kEverydayAnswer = 256;
+    const bool given = options.inputLen + options.outputLen > 0;
+    question.inputLen = given ? std::max<int64_t>(1, options.inputLen) : std::min(kEverydayPrompt, options.maxModelLen / 2);
+    question.outputLen = given ? std::max<int64_t>(1, options.outputLen)
+                               : std::min(kEverydayAnswer, std::max<int64_t>(1, options.maxModelLen / 2));
+    const RooflineAnswer answer = predictSpeed(question);
+    found->second = {answer.decodeTokensPerSecond,
+                     answer.throughputTokensPerSecond,
+                     answer.itlMs,
+                     answer.prefillTokensPerSecond,
+                     answer.ttftMs,
+                     answer.source};
+  }
+  plan.predicted = found->second;
   if (plan.predicted.throughputTokensPerSecond) {
     *plan.predicted.throughputTokensPerSecond *=
         static_cast<double>(std::min<int64_t>(plan.dp, std::max<int64_t>(1, options.concurrency)));

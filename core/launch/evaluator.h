@@ -1,59 +1,153 @@
 // SPDX-License-Identifier: Apache-2.0
-// Private to core/launch: plans single layouts of one model on one machine for one engine, sharing what does not change between
-// them.
+// Private to core/launch: plans single layouts of one model on one machine for one engine. An engine says what a rank of one
+// replica takes; verdicts, cache sizes, predictions and texts are made here, for all engines alike.
 #pragma once
 
 #include "core/launch/planner.h"
+#include "core/memory/weight_table.h"
 #include "core/performance/roofline.h"
 
+#include <array>
 #include <map>
 #include <memory>
 #include <tuple>
 
 namespace headroom {
 
+// What a rank takes, as far as it differs between the ranks of a replica.
+struct PartBytes {
+  Bytes weights;
+  std::optional<Bytes> activations, graphs, runtime;
+  Bytes cacheFixed;         // cache that does not grow with the context (sliding windows that are kept apart)
+  Bytes cacheUnit;          // cache of one block
+  int64_t unitsNeeded = 0;  // blocks for the asked load
+  Bytes taken() const {
+    return weights + activations.value_or(Bytes()) + graphs.value_or(Bytes()) + runtime.value_or(Bytes()) + cacheFixed;
+  }
+};
+
+// One replica of tp x pp ranks. TP ranks that take the same bytes in every stage form a class.
+struct ReplicaPlan {
+  int tp = 1, pp = 1;
+  bool even = true;
+  std::vector<Range> stages;
+  std::shared_ptr<const std::vector<RankSlice>> tpSlices;  // heads, columns and vocabulary of each TP rank
+  int classes = 1;
+  std::vector<int> classOf;      // by TP rank; empty: all alike
+  std::vector<PartBytes> parts;  // stage x classes + class
+  double utilization = 0.9;
+  int64_t unitTokens = 16;
+  int64_t unitsPerRequest = 1;  // one request of the maximum length
+  bool tokensByUnits = true;    // tokens = blocks x unitTokens; else by concurrency
+  const PartBytes& part(int stage, int tpRank) const { return parts[stage * classes + (classOf.empty() ? 0 : classOf[tpRank])]; }
+};
+
+// What texts and ranks need after the evaluator is gone.
+struct GridContext {
+  EngineKind engine = EngineKind::Headroom;
+  std::vector<int> order;  // GPUs in the order that ranks take them: the largest first
+  std::vector<MachineGpu> gpus;
+  bool alike = true;  // all GPUs have the same memory
+  int64_t maxModelLen = 0, tokensPerRequest = 0;
+  std::vector<int> acceptedTp;
+  int64_t layers = 0;
+  bool pipeline = true;  // stages are accepted at all
+};
+
+// GPU memory that the parts may fill, by the engine's own rule.
+Bytes budgetOf(const GridContext& context, const MachineGpu& gpu, const ReplicaPlan& replica, const PartBytes& part);
+
+// Tokens that one request may grow to: what was asked, else the maximum length.
+int64_t tokensPerRequest(const ResolvedOptions& options);
+int64_t requestsPerReplica(const ResolvedOptions& options, int dp);
+// GPUs in the order that ranks take them: the largest first.
+std::vector<int> gpuOrder(const Machine& machine);
+// How the model's matrices are held, for predictions.
+MatrixFormat matrixFormatOf(const ModelConfig& config, const ResolvedOptions& options);
+
 class LayoutEvaluator {
  public:
+  LayoutEvaluator(const ModelSource& model, const Machine& machine, const ResolvedOptions& options);
   virtual ~LayoutEvaluator() = default;
-  virtual LayoutPlan evaluate(int tp, int pp, int dp) = 0;
+  LayoutPlan evaluate(int tp, int pp, int dp);
+
+ protected:
+  // Why the engine does not take the sizes, or the warnings that go with them.
+  struct Acceptance {
+    bool even = true;
+    std::optional<LazyList<Reason>> refusal;
+    LazyList<Reason> warnings;
+  };
+  virtual Acceptance accept(int tp, int pp, int dp) = 0;
+  // Of accepted sizes. unitsNeeded is for `requests` at once on the replica.
+  virtual std::shared_ptr<const ReplicaPlan> replica(int tp, int pp, int dp, int64_t requests) = 0;
+
+  // Mean bytes of an element in the layers' and in the outer matrices, for predictions.
+  void meanBytes(const std::function<int64_t(const TensorEntry&)>& bytesOf);
+
+  const ModelSource& m_model;
+  const Machine& m_machine;
+  ResolvedOptions m_options;
+  std::shared_ptr<GridContext> m_context;
+  Provenance m_memoryProvenance = Provenance::Modelled;
+
+ private:
+  void fillMemory(LayoutPlan& plan, const std::shared_ptr<const ReplicaPlan>& replica, int64_t requests);
+  void predict(LayoutPlan& plan, const ReplicaPlan& replica, int64_t requests);
+
+  double m_layerBytesPerElement = 2, m_headBytesPerElement = 2;
+  // Layouts that differ in nothing that matters for speed are predicted once: by tp, pp, requests and the slowest GPU.
+  std::map<std::tuple<int, int, int64_t, int>, Prediction> m_predictions;
+};
+
+// Engines that split evenly by published rules: vLLM, SGLang, TensorRT-LLM.
+class EvenEvaluator : public LayoutEvaluator {
+ public:
+  EvenEvaluator(const ModelSource& model, const Machine& machine, const ResolvedOptions& options, const EngineRules& rules,
+                std::optional<DType> askedDType, bool vocabularyPadded, bool replicasShareExperts);
+
+ protected:
+  Acceptance accept(int tp, int pp, int dp) override;
+  std::shared_ptr<const ReplicaPlan> replica(int tp, int pp, int dp, int64_t requests) override;
+  // Everything of the replica but the weights and the slices: memory by stage, and blocks.
+  virtual void fillReplica(ReplicaPlan& replica, int64_t requests) = 0;
+  // What an engine's model classes build on every stage, not only where it is used.
+  struct Everywhere {
+    bool ends = false;         // embedding, final norm and head
+    bool towers = false;       // what stands before the first layer: vision towers and projectors
+    int64_t bytesOfLayer = 0;  // scalars that each attention layer brings and no checkpoint holds
+  };
+  virtual Everywhere everywhere() const { return {}; }
+
+ private:
+  int64_t heldBytes(const TensorEntry& tensor) const;
+  WeightTable::Shares sharesFor(int tp, int expertShards) const;
+  std::shared_ptr<const std::vector<RankSlice>> slicesFor(int tp);
+
+  const EngineRules& m_rules;
+  RuleContext m_ruleContext;
+  bool m_vocabularyPadded, m_replicasShareExperts, m_online8Bit, m_hasExperts = false;
+  WeightTable m_table;
+  std::map<std::tuple<int, int, int>, Acceptance> m_accepted;
+  std::map<int, std::shared_ptr<const std::vector<RankSlice>>> m_slices;
+  std::map<std::tuple<int, int, int, int64_t>, std::shared_ptr<const ReplicaPlan>> m_replicas;
+  std::map<std::pair<int, int>, WeightTable::Shares> m_shares;
 };
 
 std::unique_ptr<LayoutEvaluator> makeHeadroomEvaluator(const ModelSource& model, const Machine& machine,
                                                        const ResolvedOptions& options);
 std::unique_ptr<LayoutEvaluator> makeVllmEvaluator(const ModelSource& model, const Machine& machine,
-                                                   const ResolvedOptions& options, std::optional<DType> askedDType);
+                                                   const ResolvedOptions& options, const PlanOptions& asked);
+std::unique_ptr<LayoutEvaluator> makeSgLangEvaluator(const ModelSource& model, const Machine& machine,
+                                                     const ResolvedOptions& options, const PlanOptions& asked);
+std::unique_ptr<LayoutEvaluator> makeTensorRtEvaluator(const ModelSource& model, const Machine& machine,
+                                                       const ResolvedOptions& options, const PlanOptions& asked);
+std::unique_ptr<LayoutEvaluator> makeLlamaCppEvaluator(const ModelSource& model, const Machine& machine,
+                                                       const ResolvedOptions& options, const PlanOptions& asked);
 
 Result<ResolvedOptions> resolveVllmOptions(const ModelSource& model, const Machine& machine, const PlanOptions& options);
-
-// Tokens that one request may grow to: what was asked, else the maximum length.
-int64_t tokensPerRequest(const ResolvedOptions& options);
-int64_t requestsPerReplica(const ResolvedOptions& options, int dp);
-
-// GPUs in the order that ranks take them: the largest first.
-std::vector<int> gpuOrder(const Machine& machine);
-
-// Sets headroom, the limiting GPU and the verdict from the ranks' own headroom; says why when it does not fit or is tight.
-struct FitArithmetic {
-  Bytes budget, kvNeeded;
-};
-// `kvText` says what the cache is for: "1 request of 32768 tokens".
-void decideVerdict(LayoutPlan& plan, const Machine& machine, const std::vector<FitArithmetic>& arithmetic, double utilization,
-                   const std::string& kvText);
-
-// How the model's matrices are held, for predictions.
-MatrixFormat matrixFormatOf(const ModelConfig& config, const ResolvedOptions& options);
-// Predictions of layouts that differ in nothing that matters for speed are made once.
-class SpeedCache {
- public:
-  SpeedCache(const ModelSource& model, const Machine& machine, const ResolvedOptions& options)
-      : m_model(model), m_machine(machine), m_options(options) {}
-  void predict(LayoutPlan& plan, double layerBytesPerElement, double headBytesPerElement);
-
- private:
-  const ModelSource& m_model;
-  const Machine& m_machine;
-  const ResolvedOptions& m_options;
-  std::map<std::tuple<int, int, int64_t, int>, RooflineAnswer> m_answers;  // by tp, pp, requests a replica and the slowest GPU
-};
+Result<ResolvedOptions> resolveSgLangOptions(const ModelSource& model, const Machine& machine, const PlanOptions& options);
+Result<ResolvedOptions> resolveTensorRtOptions(const ModelSource& model, const Machine& machine, const PlanOptions& options);
+Result<ResolvedOptions> resolveLlamaCppOptions(const ModelSource& model, const Machine& machine, const PlanOptions& options);
 
 }  // namespace headroom

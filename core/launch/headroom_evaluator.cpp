@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layouts of Headroom's own engine. The same layouts, weights, cache blocks and activation buffers that the engine makes.
+// Layouts of Headroom's own engine. The same layouts, weights, cache blocks and activation buffers that the engine makes; what
+// ranks or stages have in common is computed once.
 #include "core/launch/evaluator.h"
-#include "core/memory/weight_table.h"
+#include "core/memory/workspace.h"
 
 #include <algorithm>
 #include <map>
@@ -9,135 +10,178 @@
 namespace headroom {
 namespace {
 
+// Layers that take the same cache and buffers.
+bool sameBuffers(const LayerSpec& a, const LayerSpec& b) {
+  return sameKvShape(a, b) && a.qHeads == b.qHeads && a.rope == b.rope && a.localRope == b.localRope && a.ffn == b.ffn &&
+         a.intermediateSize == b.intermediateSize && a.latent.kvLoraRank == b.latent.kvLoraRank &&
+         a.latent.qkRopeHeadDim == b.latent.qkRopeHeadDim;
+}
+
 class HeadroomEvaluator : public LayoutEvaluator {
  public:
   HeadroomEvaluator(const ModelSource& model, const Machine& machine, const ResolvedOptions& options)
-      : m_model(model),
-        m_machine(machine),
-        m_options(options),
+      : LayoutEvaluator(model, machine, options),
         m_limits(engineLimits(options)),
         m_splitter(model),
-        m_table(model, [this](const TensorEntry& tensor) { return loadedBytes(tensor, m_limits.computeDType).count(); }),
-        m_order(gpuOrder(machine)),
-        m_speed(model, machine, m_options) {
-    int64_t layerBytes = 0, layerElements = 0, headBytes = 0, headElements = 0;
-    for (const TensorEntry& tensor : model.inventory.tensors) {
-      if (!tensor.loaded || tensor.shape.size() < 2) continue;
-      const int64_t bytes = loadedBytes(tensor, m_limits.computeDType).count();
-      (tensor.layer >= 0 ? layerBytes : headBytes) += bytes;
-      (tensor.layer >= 0 ? layerElements : headElements) += tensor.elements();
+        m_table(model, [this](const TensorEntry& tensor) { return loadedBytes(tensor, m_limits.computeDType).count(); }) {
+    meanBytes([this](const TensorEntry& tensor) { return loadedBytes(tensor, m_limits.computeDType).count(); });
+    m_memoryProvenance = machine.isLocal ? Provenance::Exact : Provenance::Modelled;
+    std::vector<Reason> warnings;
+    for (const std::string& missing : model.config.missingInEngine)
+      warnings.push_back({"headroom.missing", "the engine cannot run this model yet: " + missing, "plan with another --engine"});
+    if (!warnings.empty()) m_warnings = LazyList<Reason>(std::move(warnings));
+    const std::vector<LayerSpec>& layers = model.config.layers;
+    for (size_t i = 0; i < layers.size(); ++i) {
+      const auto found = std::find_if(m_kindLayer.begin(), m_kindLayer.end(),
+                                      [&](size_t known) { return sameBuffers(layers[known], layers[i]); });
+      m_kindOf.push_back(static_cast<int>(found - m_kindLayer.begin()));
+      if (found == m_kindLayer.end()) m_kindLayer.push_back(i);
     }
-    if (layerElements > 0) m_layerBytesPerElement = static_cast<double>(layerBytes) / static_cast<double>(layerElements);
-    if (headElements > 0) m_headBytesPerElement = static_cast<double>(headBytes) / static_cast<double>(headElements);
   }
 
-  LayoutPlan evaluate(int tp, int pp, int dp) override {
-    LayoutPlan plan;
-    plan.tp = tp;
-    plan.pp = pp;
-    plan.dp = dp;
-    const Replica& replica = replicaOf(tp, pp);
-    const Result<ParallelLayout>& layout = replica.layout;
-    if (!layout) {
-      const Error& error = layout.error();
-      plan.even = m_model.config.qHeads % tp == 0;
-      plan.reasons.push_back({pp > m_model.config.layerCount() ? "headroom.layers" : "headroom.heads",
-                              fmt::format("{}: {}, expected {}", error.where, error.found, error.expected), error.next});
-      return plan;
+ protected:
+  Acceptance accept(int tp, int pp, int) override {
+    Acceptance acceptance;
+    const ModelConfig& config = m_model.config;
+    if (pp > config.layerCount() || !ranksOf(tp).slices) {
+      const Error error = m_splitter.layout(tp, pp, 1).error();
+      acceptance.even = config.qHeads % tp == 0;
+      acceptance.refusal =
+          LazyList<Reason>{{pp > config.layerCount() ? "headroom.layers" : "headroom.heads",
+                            fmt::format("{}: {}, expected {}", error.where, error.found, error.expected), error.next}};
+      return acceptance;
     }
-    plan.even = layout->even;
-    fillMemory(plan, replica);
-    if (plan.verdict != Verdict::DoesNotFit || plan.kvTokens.value_or(0) > 0) {
-      m_speed.predict(plan, m_layerBytesPerElement, m_headBytesPerElement);
-    } else {
-      plan.predicted.source = "unknown: the weights do not fit";
+    if (tp > 1 && config.decoder.qkNormFullWidth) {
+      acceptance.refusal = m_fullWidthNorm;
+      return acceptance;
     }
-    for (const std::string& missing : m_model.config.missingInEngine) {
-      plan.warnings.push_back(
-          {"headroom.missing", "the engine cannot run this model yet: " + missing, "plan with another --engine"});
+    acceptance.warnings = m_warnings;
+    return acceptance;
+  }
+
+  std::shared_ptr<const ReplicaPlan> replica(int tp, int pp, int, int64_t requests) override {
+    auto& known = m_replicas[{tp, pp, requests}];
+    if (known) return known;
+    const Ranks& ranks = ranksOf(tp);
+    auto made = std::make_shared<ReplicaPlan>();
+    made->tp = tp;
+    made->pp = pp;
+    made->even = ranks.even;
+    made->utilization = m_options.gpuMemoryUtilization;
+    made->tpSlices = ranks.slices;
+    made->classOf = ranks.classOf;
+    made->classes = static_cast<int>(ranks.classes.size());
+    made->stages = stagesOf(pp);
+    made->unitTokens = m_limits.blockTokens;
+    made->unitsPerRequest = ceilDiv(m_limits.maxModelLen, m_limits.blockTokens);
+    const int64_t needed = std::max(made->unitsPerRequest, ceilDiv(tokensPerRequest(m_options), m_limits.blockTokens) * requests);
+    made->parts.reserve(static_cast<size_t>(pp) * ranks.classes.size());
+    std::vector<int64_t> count(m_kindLayer.size());
+    for (int stage = 0; stage < pp; ++stage) {
+      const Range layers = made->stages[stage];
+      std::fill(count.begin(), count.end(), 0);
+      for (int64_t layer = layers.begin; layer < layers.end; ++layer) ++count[m_kindOf[layer]];
+      for (const Class& same : ranks.classes) {
+        PartBytes part;
+        part.unitsNeeded = needed;
+        part.weights = m_table.stageBytes(same.shares, layers, stage == 0, stage == pp - 1);
+        for (size_t kind = 0; kind < count.size(); ++kind) part.cacheUnit += same.cacheOfKind[kind] * count[kind];
+        part.activations = activations(tp, pp, stage, layers, same, count);
+        made->parts.push_back(part);
+      }
     }
-    return plan;
+    known = std::move(made);
+    return known;
   }
 
  private:
-  // One replica's ranks and their bytes; other replicas are alike.
-  struct Replica {
-    Result<ParallelLayout> layout;
-    std::vector<Bytes> weights, activations, perBlock;
+  // TP ranks that take the same bytes in every stage.
+  struct Class {
+    RankSlice slice;  // of its first rank
+    int id = 0;
+    WeightTable::Shares shares;
+    std::vector<Bytes> cacheOfKind;
+    std::vector<int64_t> widths;  // what the buffers are sized by
+  };
+  struct Ranks {
+    bool even = true;
+    std::shared_ptr<const std::vector<RankSlice>> slices;  // null: refused
+    std::vector<int> classOf;
+    std::vector<Class> classes;
   };
 
-  const Replica& replicaOf(int tp, int pp) {
-    const auto found = m_replicas.find({tp, pp});
-    if (found != m_replicas.end()) return found->second;
-    Replica replica{m_splitter.layout(tp, pp, 1), {}, {}, {}};
-    if (replica.layout) {
-      std::vector<WeightTable::Shares> shares;
-      for (int tpRank = 0; tpRank < tp; ++tpRank)
-        shares.push_back(m_table.sharesOf(m_model.config, replica.layout->at(0, 0, tpRank), tp));
-      for (const RankSlice& slice : replica.layout->ranks) {
-        replica.weights.push_back(m_table.stageBytes(shares[slice.tpRank], slice.layers, slice.embeds, slice.projects));
-        replica.activations.push_back(activationBytes(m_model.config, slice, tp, pp, m_limits));
-        replica.perBlock.push_back(kvBytesPerBlock(m_model.config, slice, m_limits));
+  const Ranks& ranksOf(int tp) {
+    const auto [found, isNew] = m_ranks.try_emplace(tp);
+    Ranks& ranks = found->second;
+    if (!isNew) return ranks;
+    const Result<ParallelLayout> layout = m_splitter.layout(tp, 1, 1);
+    if (!layout) return ranks;
+    ranks.even = layout->even;
+    ranks.slices = std::make_shared<const std::vector<RankSlice>>(layout->ranks);
+    const ModelConfig& config = m_model.config;
+    for (const RankSlice& slice : layout->ranks) {
+      Class one{slice, 0, m_table.sharesOf(config, slice, tp), {}, {}};
+      one.widths = {slice.vocabulary.size(), slice.tpRank == 0 ? 1 : 0};
+      for (size_t layer : m_kindLayer) {
+        RankSlice single = slice;
+        single.layers = {static_cast<int64_t>(layer), static_cast<int64_t>(layer) + 1};
+        one.cacheOfKind.push_back(kvBytesPerBlock(config, single, m_limits));
+        const LayerShare share = layerShare(config, config.layers[layer], single, tp);
+        one.widths.insert(one.widths.end(), {share.qHeads.size(), share.kvHeads.size(), share.mlpColumns.size()});
+      }
+      const auto same = std::find_if(ranks.classes.begin(), ranks.classes.end(), [&](const Class& known) {
+        return known.widths == one.widths && known.shares == one.shares && known.cacheOfKind == one.cacheOfKind;
+      });
+      ranks.classOf.push_back(static_cast<int>(same - ranks.classes.begin()));
+      if (same == ranks.classes.end()) {
+        one.id = static_cast<int>(ranks.classes.size());
+        ranks.classes.push_back(std::move(one));
       }
     }
-    return m_replicas.emplace(std::pair{tp, pp}, std::move(replica)).first->second;
+    return ranks;
   }
 
-  void fillMemory(LayoutPlan& plan, const Replica& replicaBytes) {
-    const int64_t perRequest = ceilDiv(tokensPerRequest(m_options), m_limits.blockTokens);
-    const int64_t oneFull = ceilDiv(m_limits.maxModelLen, m_limits.blockTokens);
-    const int64_t requests = requestsPerReplica(m_options, plan.dp);
-    const int64_t needed = std::max(oneFull, perRequest * requests);
-    const std::string kvText = requests > 1 && perRequest * requests >= oneFull
-                                   ? fmt::format("{} requests of {} tokens", requests, tokensPerRequest(m_options))
-                                   : fmt::format("1 request of {} tokens", m_limits.maxModelLen);
-    int64_t blocks = std::numeric_limits<int64_t>::max();
-    std::vector<FitArithmetic> arithmetic;
-    const size_t ranksEach = replicaBytes.layout->ranks.size();
-    plan.ranks.resize(ranksEach * plan.dp);
-    for (size_t i = 0; i < plan.ranks.size(); ++i) {
-      const size_t twin = i % ranksEach;
-      RankPlan& rank = plan.ranks[i];
-      rank.slice = replicaBytes.layout->ranks[twin];
-      rank.slice.rank = static_cast<int>(i);
-      rank.slice.replica = static_cast<int>(i / ranksEach);
-      rank.slice.gpu = m_order[i];
-      rank.weights = replicaBytes.weights[twin];
-      rank.activations = replicaBytes.activations[twin];
-      const Bytes perBlock = replicaBytes.perBlock[twin];
-      const MachineGpu& gpu = m_machine.gpus[rank.slice.gpu];
-      if (gpu.spec.hostDevice) rank.graphs = rank.runtime = Bytes();
-      FitArithmetic sums;
-      sums.budget = Bytes(static_cast<int64_t>(static_cast<double>(gpu.totalMemory.count()) * m_options.gpuMemoryUtilization));
-      sums.kvNeeded = perBlock * needed;
-      const Bytes room = sums.budget - *rank.weights - *rank.activations;
-      rank.headroom = room - sums.kvNeeded;
-      if (perBlock.count() > 0) blocks = std::min(blocks, std::max<int64_t>(0, room.count()) / perBlock.count());
-      arithmetic.push_back(sums);
-    }
-    if (blocks == std::numeric_limits<int64_t>::max()) blocks = needed;
-    Bytes replica;
-    for (size_t i = 0; i < plan.ranks.size(); ++i) {
-      plan.ranks[i].kvCache = replicaBytes.perBlock[i % ranksEach] * blocks;
-      if (plan.ranks[i].slice.replica == 0) replica += *plan.ranks[i].kvCache;
-    }
-    plan.kvCache = replica;
-    plan.kvTokens = blocks * m_limits.blockTokens;
-    plan.maxConcurrency = static_cast<double>(blocks) / static_cast<double>(std::max<int64_t>(1, oneFull));
-    plan.memoryProvenance = m_machine.isLocal ? Provenance::Exact : Provenance::Modelled;
-    decideVerdict(plan, m_machine, arithmetic, m_options.gpuMemoryUtilization, kvText);
+  const std::vector<Range>& stagesOf(int pp) {
+    std::vector<Range>& stages = m_stages[pp];
+    if (!stages.empty()) return stages;
+    const Result<ParallelLayout> layout = m_splitter.layout(1, pp, 1);  // stages are cut alike for every TP
+    expects(layout.has_value(), "stages of a size that was accepted");
+    for (const RankSlice& slice : layout->ranks) stages.push_back(slice.layers);
+    return stages;
   }
 
-  const ModelSource& m_model;
-  const Machine& m_machine;
-  ResolvedOptions m_options;
+  // Depends on which kinds of layers a stage has, and whether it is the first, the last or the only one.
+  Bytes activations(int tp, int pp, int stage, Range layers, const Class& same, const std::vector<int64_t>& count) {
+    uint64_t kinds = 0;
+    for (size_t kind = 0; kind < count.size(); ++kind) kinds |= count[kind] > 0 ? uint64_t{1} << (kind % 64) : 0;
+    const int place = (stage == 0 ? 1 : 0) | (stage == pp - 1 ? 2 : 0) | (pp > 1 ? 4 : 0);
+    const bool exactKey = count.size() <= 64;
+    const auto [found, isNew] = m_activations.try_emplace({tp, same.id, place, kinds});
+    if (isNew || !exactKey) {
+      RankSlice slice = same.slice;
+      slice.stage = stage;
+      slice.layers = layers;
+      slice.embeds = stage == 0;
+      slice.projects = stage == pp - 1;
+      found->second = activationBytes(m_model.config, slice, tp, pp, m_limits);
+    }
+    return found->second;
+  }
+
   EngineLimits m_limits;
   HeadroomSplitter m_splitter;
   WeightTable m_table;
-  std::vector<int> m_order;
-  SpeedCache m_speed;
-  std::map<std::pair<int, int>, Replica> m_replicas;  // by tp and pp
-  double m_layerBytesPerElement = 2, m_headBytesPerElement = 2;
+  LazyList<Reason> m_warnings;
+  const LazyList<Reason> m_fullWidthNorm{
+      {"headroom.full_width_norm",
+       "this model's query and key norms run over all heads at once: the engine keeps the heads of a layer on one rank",
+       "TP=1 with stages"}};
+  std::vector<int> m_kindOf;        // by layer
+  std::vector<size_t> m_kindLayer;  // one layer of each kind
+  std::map<int, Ranks> m_ranks;
+  std::map<int, std::vector<Range>> m_stages;
+  std::map<std::tuple<int, int, int, uint64_t>, Bytes> m_activations;  // by tp, class, place and kinds
+  std::map<std::tuple<int, int, int64_t>, std::shared_ptr<const ReplicaPlan>> m_replicas;
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Options after defaults, for each engine; what cannot be honoured is refused by name.
 #include "core/launch/evaluator.h"
+#include "core/memory/sglang_memory.h"
 #include "core/memory/vllm_memory.h"
 
 #include <algorithm>
@@ -144,14 +145,15 @@ Result<ResolvedOptions> resolveHeadroomOptions(const ModelSource& model, const M
   return resolved;
 }
 
-Result<ResolvedOptions> resolveVllmOptions(const ModelSource& model, const Machine& machine, const PlanOptions& options) {
+namespace {
+
+// Options that vLLM, SGLang and TensorRT-LLM share: types and length.
+Result<ResolvedOptions> resolveServerOptions(const ModelSource& model, const Machine& machine, const PlanOptions& options) {
   const ModelConfig& config = model.config;
   if (Status good = checkCommon(model, machine, options); !good) return tl::unexpected(good.error());
   if (Status good = checkLength(config, options); !good) return tl::unexpected(good.error());
-  const EngineVersion version = versionOf(options.engine);
   ResolvedOptions resolved;
   resolved.engine = options.engine;
-  if (resolved.engine.version.empty()) resolved.engine.version = fmt::format("{}.{}", version.major, version.minor);
   resolved.dtype = config.dtype == DType::F32 ? DType::F16 : config.dtype;  // auto: half for float checkpoints
   if (!isComputeType(resolved.dtype)) resolved.dtype = DType::BF16;
   if (options.dtype) {
@@ -174,11 +176,84 @@ Result<ResolvedOptions> resolveVllmOptions(const ModelSource& model, const Machi
     if (!own) resolved.quantization = *options.quantization;
   }
   resolved.maxModelLen = options.maxModelLen.value_or(positionsOf(config));
-  resolved.maxNumSeqs = options.maxNumSeqs.value_or(vllmDefaultMaxNumSeqs(version, machine));
-  resolved.maxNumBatchedTokens =
-      options.maxNumBatchedTokens.value_or(vllmDefaultBatchedTokens(version, machine, resolved.maxModelLen, resolved.maxNumSeqs));
-  resolved.gpuMemoryUtilization = options.gpuMemoryUtilization.value_or(vllmDefaultUtilization(version));
   resolved.enforceEager = options.enforceEager;
+  resolved.concurrency = options.concurrency;
+  resolved.inputLen = options.inputLen.value_or(0);
+  resolved.outputLen = options.outputLen.value_or(0);
+  return resolved;
+}
+
+}  // namespace
+
+Result<ResolvedOptions> resolveVllmOptions(const ModelSource& model, const Machine& machine, const PlanOptions& options) {
+  Result<ResolvedOptions> resolved = resolveServerOptions(model, machine, options);
+  if (!resolved) return resolved;
+  const EngineVersion version = versionOf(options.engine);
+  if (resolved->engine.version.empty()) resolved->engine.version = fmt::format("{}.{}", version.major, version.minor);
+  resolved->maxNumSeqs = options.maxNumSeqs.value_or(vllmDefaultMaxNumSeqs(version, machine));
+  resolved->maxNumBatchedTokens = options.maxNumBatchedTokens.value_or(
+      vllmDefaultBatchedTokens(version, machine, resolved->maxModelLen, resolved->maxNumSeqs));
+  resolved->gpuMemoryUtilization = options.gpuMemoryUtilization.value_or(vllmDefaultUtilization(version));
+  return resolved;
+}
+
+Result<ResolvedOptions> resolveSgLangOptions(const ModelSource& model, const Machine& machine, const PlanOptions& options) {
+  Result<ResolvedOptions> resolved = resolveServerOptions(model, machine, options);
+  if (!resolved) return resolved;
+  const EngineVersion version = versionOf(options.engine);
+  if (resolved->engine.version.empty())
+    resolved->engine.version = fmt::format("{}.{}.{}", version.major, version.minor, version.patch);
+  resolved->maxNumSeqs = options.maxNumSeqs.value_or(sgLangGraphBatch(machine, machine.size()));
+  resolved->maxNumBatchedTokens = options.maxNumBatchedTokens.value_or(sgLangChunk(machine));
+  // Its default depends on the layout; this one is for all GPUs in one TP group.
+  resolved->gpuMemoryUtilization = options.gpuMemoryUtilization.value_or(sgLangStaticFraction(machine, machine.size(), 1));
+  return resolved;
+}
+
+Result<ResolvedOptions> resolveTensorRtOptions(const ModelSource& model, const Machine& machine, const PlanOptions& options) {
+  Result<ResolvedOptions> resolved = resolveServerOptions(model, machine, options);
+  if (!resolved) return resolved;
+  if (resolved->engine.version.empty()) resolved->engine.version = "1.0";
+  constexpr int64_t kSequences = 2048, kBatchedTokens = 8192;
+  resolved->maxNumSeqs = options.maxNumSeqs.value_or(kSequences);
+  resolved->maxNumBatchedTokens = options.maxNumBatchedTokens.value_or(kBatchedTokens);
+  resolved->gpuMemoryUtilization = options.gpuMemoryUtilization.value_or(kUtilization);
+  return resolved;
+}
+
+Result<ResolvedOptions> resolveLlamaCppOptions(const ModelSource& model, const Machine& machine, const PlanOptions& options) {
+  const ModelConfig& config = model.config;
+  if (Status good = checkCommon(model, machine, options); !good) return tl::unexpected(good.error());
+  if (Status good = checkLength(config, options); !good) return tl::unexpected(good.error());
+  if (options.gpuMemoryUtilization) {
+    return failure("--gpu-memory-utilization", fmt::format("{:g}", *options.gpuMemoryUtilization),
+                   "nothing: llama.cpp takes what it needs and leaves a margin of 1024 MiB");
+  }
+  if (options.quantization && (!config.quantization || config.quantization->method != *options.quantization)) {
+    return failure("--quantization", *options.quantization, "none: llama.cpp runs a GGUF as it is stored",
+                   "open a GGUF of the wanted type");
+  }
+  ResolvedOptions resolved;
+  resolved.engine = options.engine;
+  resolved.dtype = isComputeType(config.dtype) ? config.dtype : DType::BF16;
+  if (options.dtype) {
+    if (!isComputeType(*options.dtype))
+      return failure("--dtype", std::string(dtypeName(*options.dtype)), "auto, float32, float16 or bfloat16");
+    resolved.dtype = *options.dtype;
+  }
+  resolved.kvCacheDType = options.kvCacheDType.value_or(DType::F16);
+  const bool blocks =
+      resolved.kvCacheDType == DType::Q8_0 || resolved.kvCacheDType == DType::Q4_0 || resolved.kvCacheDType == DType::Q4_1;
+  if (!isComputeType(resolved.kvCacheDType) && !blocks) {
+    return failure("--kv-cache-dtype", std::string(dtypeName(resolved.kvCacheDType)),
+                   "auto, float32, float16, bfloat16, q8_0, q4_0 or q4_1");
+  }
+  if (config.quantization) resolved.quantization = config.quantization->method;
+  constexpr int64_t kMicroBatch = 512;
+  resolved.maxModelLen = options.maxModelLen.value_or(positionsOf(config));
+  resolved.maxNumSeqs = options.maxNumSeqs.value_or(std::max<int64_t>(1, options.concurrency));
+  resolved.maxNumBatchedTokens = options.maxNumBatchedTokens.value_or(kMicroBatch);
+  resolved.gpuMemoryUtilization = 1;
   resolved.concurrency = options.concurrency;
   resolved.inputLen = options.inputLen.value_or(0);
   resolved.outputLen = options.outputLen.value_or(0);

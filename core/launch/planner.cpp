@@ -12,16 +12,39 @@
 namespace headroom {
 namespace {
 
-constexpr std::array<EngineKind, 2> kPlannedEngines{EngineKind::Headroom, EngineKind::Vllm};
+constexpr std::array<EngineKind, 5> kPlannedEngines{EngineKind::Headroom, EngineKind::Vllm, EngineKind::SgLang,
+                                                    EngineKind::TensorRtLlm, EngineKind::LlamaCpp};
 
 Result<ResolvedOptions> resolveOptions(const ModelSource& model, const Machine& machine, const PlanOptions& options) {
-  if (options.engine.kind == EngineKind::Vllm) return resolveVllmOptions(model, machine, options);
+  switch (options.engine.kind) {
+    case EngineKind::Vllm:
+      return resolveVllmOptions(model, machine, options);
+    case EngineKind::SgLang:
+      return resolveSgLangOptions(model, machine, options);
+    case EngineKind::TensorRtLlm:
+      return resolveTensorRtOptions(model, machine, options);
+    case EngineKind::LlamaCpp:
+      return resolveLlamaCppOptions(model, machine, options);
+    case EngineKind::Headroom:
+      break;
+  }
   return resolveHeadroomOptions(model, machine, options);
 }
 
 std::unique_ptr<LayoutEvaluator> evaluatorFor(const ModelSource& model, const Machine& machine, const PlanOptions& asked,
                                               const ResolvedOptions& options) {
-  if (options.engine.kind == EngineKind::Vllm) return makeVllmEvaluator(model, machine, options, asked.dtype);
+  switch (options.engine.kind) {
+    case EngineKind::Vllm:
+      return makeVllmEvaluator(model, machine, options, asked);
+    case EngineKind::SgLang:
+      return makeSgLangEvaluator(model, machine, options, asked);
+    case EngineKind::TensorRtLlm:
+      return makeTensorRtEvaluator(model, machine, options, asked);
+    case EngineKind::LlamaCpp:
+      return makeLlamaCppEvaluator(model, machine, options, asked);
+    case EngineKind::Headroom:
+      break;
+  }
   return makeHeadroomEvaluator(model, machine, options);
 }
 
@@ -56,22 +79,26 @@ void addFixes(PlanReport& report) {
   for (const LayoutPlan& plan : report.layouts) {
     if (plan.dp == 1 && usable(plan) && (!smallest || plan.tp * plan.pp < smallest->tp * smallest->pp)) smallest = &plan;
   }
+  const std::string fits =
+      smallest ? fmt::format("{} ({} GPUs) fits", sizesText(*smallest), smallest->tp * smallest->pp) : std::string();
+  const ResolvedOptions& options = report.options;
+  const int64_t perRequest = std::max<int64_t>(1, tokensPerRequest(options));
   for (LayoutPlan& plan : report.layouts) {
-    if (plan.verdict != Verdict::DoesNotFit || plan.reasons.empty() || !plan.reasons.front().fix.empty()) continue;
-    std::string fix;
-    const int64_t tokens = plan.kvTokens.value_or(0), requests = requestsPerReplica(report.options, plan.dp);
-    if (tokens >= report.options.maxModelLen) {
-      fix = fmt::format("{} requests at once instead of {}",
-                        std::max<int64_t>(1, tokens / std::max<int64_t>(1, tokensPerRequest(report.options))), requests);
-    } else if (tokens >= 256) {
-      fix = fmt::format("--max-model-len {}", tokens / 16 * 16);
-    }
-    if (smallest)
-      fix += fmt::format("{}{} ({} GPUs) fits", fix.empty() ? "" : ", or ", sizesText(*smallest), smallest->tp * smallest->pp);
-    if (fix.empty()) {
-      fix = report.model.quantization ? "more GPUs, or more memory on each" : "more GPUs, or a quantized checkpoint";
-    }
-    plan.reasons.front().fix = fix;
+    if (plan.verdict != Verdict::DoesNotFit) continue;
+    const int64_t tokens = plan.kvTokens.value_or(0), requests = requestsPerReplica(options, plan.dp);
+    plan.reasons = LazyList<Reason>::madeBy([base = plan.reasons, fits, tokens, requests, perRequest, most = options.maxModelLen,
+                                             quantized = report.model.quantization.has_value()] {
+      std::vector<Reason> reasons = base.all();
+      if (reasons.empty() || !reasons.front().fix.empty()) return reasons;
+      std::string& fix = reasons.front().fix;
+      if (tokens >= most)
+        fix = fmt::format("{} requests at once instead of {}", std::max<int64_t>(1, tokens / perRequest), requests);
+      else if (tokens >= 256)
+        fix = fmt::format("--max-model-len {}", tokens / 16 * 16);
+      if (!fits.empty()) fix += (fix.empty() ? "" : ", or ") + fits;
+      if (fix.empty()) fix = quantized ? "more GPUs, or more memory on each" : "more GPUs, or a quantized checkpoint";
+      return reasons;
+    });
   }
 }
 

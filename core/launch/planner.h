@@ -2,6 +2,7 @@
 // Joins layouts, rules, memory and predictions into the plan that the command line prints and the window draws.
 #pragma once
 
+#include "core/launch/lazy_list.h"
 #include "core/layout/rules/engine_rules.h"
 #include "core/memory/memory_plan.h"
 
@@ -63,14 +64,14 @@ struct LayoutPlan {
   int tp = 1, pp = 1, dp = 1;
   bool even = true;
   Verdict verdict = Verdict::Invalid;
-  std::vector<Reason> reasons;    // first: what decides
+  LazyList<Reason> reasons;       // first: what decides
   std::optional<Bytes> headroom;  // of the fullest GPU, at the asked context and concurrency
   std::optional<int> limitingGpu;
   std::optional<Bytes> kvCache;  // all ranks of one replica together
   std::optional<int64_t> kvTokens;
   std::optional<double> maxConcurrency;  // sequences of maxModelLen
-  std::vector<Reason> warnings;          // accepted by the engine, but worth knowing
-  std::vector<RankPlan> ranks;           // empty when invalid
+  LazyList<Reason> warnings;             // accepted by the engine, but worth knowing
+  LazyList<RankPlan> ranks;              // empty when invalid
   Prediction predicted;
   Provenance weightsProvenance = Provenance::Exact, memoryProvenance = Provenance::Modelled;
 };
@@ -124,6 +125,7 @@ struct LaunchCommand {
     std::string option, why;
   };
   std::vector<Option> explained;
+  std::string docker;  // the same in the engine's container; empty where there is none
 };
 std::optional<LaunchCommand> launchCommand(const PlanReport& report, const LayoutPlan& layout, const std::string& modelArgument);
 

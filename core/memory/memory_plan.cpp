@@ -107,13 +107,18 @@ Result<EngineMemoryPlan> planEngineMemory(const ModelSource& model, const Parall
     const MachineGpu& gpu = machine.gpus[tightest->gpu];
     const Bytes cache = perBlock[i] * needed;
     const Bytes have = room[i] + plan.ranks[i].weights + plan.ranks[i].activations;
-    return failure(fmt::format("rank {} (stage {}, GPU {})", tightest->rank, tightest->stage, gpu.index),
-                   fmt::format("a budget of {:.2f} GiB ({:g} x {:.2f} GiB{})", have.gib(), utilization, gpu.totalMemory.gib(),
-                               ranksOnGpu[tightest->gpu] > 1 ? fmt::format(" for {} ranks", ranksOnGpu[tightest->gpu]) : ""),
-                   fmt::format("{:.2f} GiB (weights {:.2f} + activations {:.2f} + {:.2f} for one sequence of {} tokens)",
-                               (plan.ranks[i].weights + plan.ranks[i].activations + cache).gib(), plan.ranks[i].weights.gib(),
-                               plan.ranks[i].activations.gib(), cache.gib(), limits.maxModelLen),
-                   "lower the maximum length, give the device more memory, or use more ranks");
+    // MiB for small devices, so that no part prints as 0.00.
+    const bool small = have < 4_GiB && gpu.totalMemory < 4_GiB;
+    auto amount = [&](Bytes bytes) { return fmt::format("{:.{}f}", bytes.gib() * (small ? 1024 : 1), small ? 1 : 2); };
+    const char* unit = small ? "MiB" : "GiB";
+    return failure(
+        fmt::format("rank {} (stage {}, GPU {})", tightest->rank, tightest->stage, gpu.index),
+        fmt::format("a budget of {} {} ({:g} x {} {}{})", amount(have), unit, utilization, amount(gpu.totalMemory), unit,
+                    ranksOnGpu[tightest->gpu] > 1 ? fmt::format(" for {} ranks", ranksOnGpu[tightest->gpu]) : ""),
+        fmt::format("{} {} (weights {} + activations {} + {} for one sequence of {} tokens)",
+                    amount(plan.ranks[i].weights + plan.ranks[i].activations + cache), unit, amount(plan.ranks[i].weights),
+                    amount(plan.ranks[i].activations), amount(cache), limits.maxModelLen),
+        "lower the maximum length, give the device more memory, or use more ranks");
   }
   plan.kvBlocks = blocks;
   for (size_t i = 0; i < plan.ranks.size(); ++i) plan.ranks[i].kvCache = perBlock[i] * blocks;

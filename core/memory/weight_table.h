@@ -31,6 +31,7 @@ class WeightTable {
   struct Shares {
     std::vector<int64_t> kindBytes;
     int64_t embedding = 0, front = 0, back = 0, everywhere = 0;
+    friend bool operator==(const Shares&, const Shares&) = default;
   };
   Shares sharesOf(const std::vector<int64_t>& held) const;
   // By Headroom's layout: units as sliceOf deals them.

@@ -60,7 +60,6 @@ void noteMissingInEngine(ModelConfig& config) {
   }
   const DecoderTraits& decoder = config.decoder;
   if (!decoder.gatedMlp) add(config, "MLP without a gate");
-  if (decoder.qkNormFullWidth) add(config, "query and key norm over all heads");
   if (decoder.attentionSinks) add(config, "attention sinks");
   if (config.checkpoint.headBias) add(config, "a bias of the output head");
   if (config.quantization && config.quantization->method != "gguf") add(config, config.quantization->method + " quantization");

@@ -34,6 +34,27 @@ class LaunchCommandTest : public QObject {
     QVERIFY(!launchCommand(report, *report.find(6, 1, 1), "Qwen/Qwen2.5-72B"));
   }
 
+  void eachEngineHasItsCommand() {
+    const ModelSource model = makeModel(qwen72Shape());
+    const auto text = [&](const char* engine, int tp, int pp) {
+      const PlanReport report = planOf(model, "6xA800-80GB", engine, 8192);
+      return launchCommand(report, *report.find(tp, pp, 1), "model")->text;
+    };
+    QVERIFY2(has(text("sglang", 2, 3), "python3 -m sglang.launch_server --model-path model --tp-size 2 --pp-size 3"),
+             text("sglang", 2, 3).c_str());
+    QVERIFY2(has(text("tensorrt-llm", 2, 3), "trtllm-serve serve model --tp_size 2 --pp_size 3"),
+             text("tensorrt-llm", 2, 3).c_str());
+    // 81 layers with the output layer; more than 54 on the last two devices of three only.
+    QVERIFY2(has(text("llama.cpp", 1, 3), "llama-server -m model -ngl 999 -sm layer -ts 27,27,27 -c 8192 -np 1"),
+             text("llama.cpp", 1, 3).c_str());
+    QVERIFY2(has(text("llama.cpp", 6, 1), "-sm tensor -fa on"), text("llama.cpp", 6, 1).c_str());
+    const PlanReport vllm = planOf(model, "6xA800-80GB", "vllm", 8192);
+    const std::string docker = launchCommand(vllm, *vllm.find(4, 1, 1), "/models/a b")->docker;
+    QVERIFY2(has(docker, "docker run --rm --gpus '\"device=0,1,2,3\"' --shm-size 16g") &&
+                 has(docker, "-v '/models/a b:/models/a b:ro' vllm/vllm-openai '/models/a b' --tensor-parallel-size 4"),
+             docker.c_str());
+  }
+
   void partitionIsBalancedByBytes() {
     // A small model with a large vocabulary: the embedding and the head weigh as much as many layers.
     const PlanReport report = planOf(makeModel(smolShape()), "3x24GiB", "vllm", 2048);

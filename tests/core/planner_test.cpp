@@ -2,6 +2,7 @@
 // The grid end to end: the story of six GPUs and 64 heads, agreement with the engine's own memory plan, and JSON that can be
 // started.
 #include "core/launch/planner.h"
+#include "core/memory/sglang_memory.h"
 #include "tests/core/sample_model.h"
 
 #include <QtTest>
@@ -177,9 +178,57 @@ class PlannerTest : public QObject {
     QVERIFY(layoutFromJson(json, "plan").has_value());  // the recommended one
   }
 
+  void everyEnginePlans_data() {
+    QTest::addColumn<QString>("engine");
+    for (const char* engine : {"headroom", "vllm", "sglang", "tensorrt-llm", "llama.cpp"})
+      QTest::newRow(engine) << QString(engine);
+  }
+  void everyEnginePlans() {
+    QFETCH(QString, engine);
+    const ModelSource model = makeModel(qwen72Shape());
+    const PlanReport report = planOf(model, "6xA800-80GB", engine.toUtf8().constData());
+    QVERIFY(report.recommended.has_value());
+    const LayoutPlan* stages = report.find(1, 6, 1);
+    QVERIFY(stages && stages->verdict == Verdict::Fits && *stages->kvTokens > 0);
+    Bytes weights, cache;
+    int64_t layers = 0;
+    for (const RankPlan& rank : stages->ranks) {
+      weights += *rank.weights;
+      cache += *rank.kvCache;
+      layers += rank.slice.layers.size();
+      QVERIFY(*rank.headroom >= *stages->headroom);
+    }
+    QCOMPARE(layers, int64_t(80));
+    QCOMPARE(cache.count(), stages->kvCache->count());
+    // llama.cpp leaves the embedding in main memory and keeps vectors in 32 bits; the others hold the whole checkpoint.
+    const int64_t embedding = int64_t(152064) * 8192 * 2;
+    const double expected = static_cast<double>(report.checkpointBytes.count() - (engine == "llama.cpp" ? embedding : 0));
+    QVERIFY(std::abs(static_cast<double>(weights.count()) / expected - 1) < 0.001);
+    QVERIFY(launchCommand(report, *stages, "model").has_value());
+    for (const LayoutPlan& plan : report.layouts) QCOMPARE(plan.ranks.empty(), plan.verdict == Verdict::Invalid);
+  }
+
+  // Published examples of --mem-fraction-static's default.
+  void sgLangStaticFractionOfTheLayout() {
+    auto share = [&](const char* gpus, int tp) { return sgLangStaticFraction(*parseMachine(gpus), tp, 1); };
+    QVERIFY(std::abs(share("1x23.99GiB", 1) - 0.847) < 0.001);
+    QVERIFY(std::abs(share("4x79.65GiB", 4) - 0.824) < 0.001);
+    QVERIFY(std::abs(share("8x140.4GiB", 8) - 0.897) < 0.001);
+    // KV tokens: what the share leaves after weights, by bytes of a token on the rank.
+    const PlanReport report = planOf(makeModel(qwen72Shape()), "4xA100-80GB", "sglang", [](PlanOptions& o) {
+      o.gpuMemoryUtilization = 0.9;
+      o.maxModelLen = 8192;
+    });
+    const LayoutPlan* plan = report.find(4, 1, 1);
+    const RankPlan& rank = plan->ranks.front();
+    const Bytes budget(static_cast<int64_t>(static_cast<double>(sgLangFreeAtStart(report.machine.gpus[0], 4).count()) * 0.9));
+    QCOMPARE(*plan->kvTokens, (budget - *rank.weights - *rank.runtime).count() / (2 * 2 * 128 * 80 * 2));
+  }
+
   void enginesByName() {
     QCOMPARE(parseEngine("vllm@0.21")->version, std::string("0.21"));
     QCOMPARE(parseEngine("VLLM")->kind, EngineKind::Vllm);
+    QCOMPARE(parseEngine("llama.cpp")->kind, EngineKind::LlamaCpp);
     QVERIFY(!parseEngine("vlm"));
     QVERIFY(!parseEngine("vllm@"));
     QVERIFY(!parseEngine("vllm@newest"));

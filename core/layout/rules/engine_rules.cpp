@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/layout/rules/engine_rules.h"
 
+#include <algorithm>
 #include <cctype>
 #include <charconv>
 
@@ -48,9 +49,20 @@ const EngineRules& rulesOf(EngineKind kind) {
   switch (kind) {
     case EngineKind::Vllm:
       return vllmRules();
-    default:
-      return headroomRules();
+    case EngineKind::SgLang:
+      return sgLangRules();
+    case EngineKind::TensorRtLlm:
+      return tensorRtRules();
+    case EngineKind::LlamaCpp:
+      return llamaCppRules();
+    case EngineKind::Headroom:
+      break;
   }
+  return headroomRules();
+}
+
+LayoutSizes EngineRules::sameVerdict(const RuleContext& context, LayoutSizes sizes) const {
+  return {sizes.tp, sizes.pp > context.model.config.layerCount() ? sizes.pp : std::min(sizes.pp, 2), 1};
 }
 
 std::vector<int> acceptedTpSizes(const EngineRules& rules, const RuleContext& context, int gpus) {

@@ -51,6 +51,9 @@ class EngineRules {
   virtual EngineVersion newestKnown() const = 0;
   // Without fixes: quick enough to ask for every size.
   virtual RuleVerdict check(const RuleContext& context, LayoutSizes sizes) const = 0;
+  // The smallest sizes with the same verdict, so that a grid asks once. Unless an engine says otherwise, stages matter as one or
+  // several, and replicas not at all.
+  virtual LayoutSizes sameVerdict(const RuleContext& context, LayoutSizes sizes) const;
   // Layers of each stage by the engine's own rule. pp <= layers.
   virtual std::vector<Range> stages(const ModelConfig& config, int pp) const = 0;
 };
@@ -58,6 +61,9 @@ class EngineRules {
 const EngineRules& rulesOf(EngineKind kind);
 const EngineRules& headroomRules();
 const EngineRules& vllmRules();
+const EngineRules& sgLangRules();
+const EngineRules& tensorRtRules();
+const EngineRules& llamaCppRules();
 
 // TP sizes up to `gpus` that the engine's rules accept with one stage and one replica.
 std::vector<int> acceptedTpSizes(const EngineRules& rules, const RuleContext& context, int gpus);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // vLLM's checks in its own order: configuration (before any worker starts), then model construction (in the workers: embedding,
 // attention, MLP of the first layer). Words as vLLM prints them; version ranges where it changed.
-#include "core/layout/rules/engine_rules.h"
+#include "core/layout/rules/even_checks.h"
 
 #include <algorithm>
 #include <array>
@@ -25,6 +25,10 @@ constexpr std::array<RemovedArchitecture, 6> kRemoved{{{"QWenLMHeadModel", {0, 2
                                                        {"RWForCausalLM", {0, 28, 0}},
                                                        {"MPTForCausalLM", {0, 28, 0}}}};
 
+// Architectures that no class of 0.32 takes, without a word on an earlier version (registry of 0.32.0).
+constexpr std::array<std::string_view, 5> kUnsupported{"Step3p7FlashForCausalLM", "XverseForCausalLM", "MiniMaxText01ForCausalLM",
+                                                       "MiniMaxM1ForCausalLM", "BambaForCausalLM"};
+
 // Classes without pipeline parallelism.
 constexpr std::array<std::string_view, 9> kNoPipeline{"Gemma3nForConditionalGeneration",
                                                       "WhisperForConditionalGeneration",
@@ -35,14 +39,6 @@ constexpr std::array<std::string_view, 9> kNoPipeline{"Gemma3nForConditionalGene
                                                       "SmolVLMForConditionalGeneration",
                                                       "Phi4MMForCausalLM",
                                                       "PaddleOCRVLForConditionalGeneration"};
-
-// First layer of a kind, as the workers build it.
-const LayerSpec* firstAttention(const ModelConfig& config) {
-  for (const LayerSpec& layer : config.layers) {
-    if (layer.qHeads > 0 && layer.attention != AttentionKind::None) return &layer;
-  }
-  return nullptr;
-}
 
 std::optional<RuleFinding> checkQuantizationMethod(const RuleContext& context) {
   const std::string& method = context.quantization;
@@ -81,6 +77,12 @@ std::optional<RuleFinding> checkConfiguration(const RuleContext& context, Layout
                                      removed.architecture, removed.last.major, removed.last.minor, removed.last.patch),
                          fmt::format("vllm@{}.{}.{}", removed.last.major, removed.last.minor, removed.last.patch)};
     }
+  }
+  if (context.version >= EngineVersion{0, 32, 0} &&
+      std::find(kUnsupported.begin(), kUnsupported.end(), config.architecture) != kUnsupported.end()) {
+    return RuleFinding{"vllm.architecture",
+                       fmt::format("Model architectures ['{}'] are not supported for now", config.architecture),
+                       "another engine, or another version of vLLM"};
   }
   if (auto finding = checkQuantizationMethod(context)) return finding;
   if (context.dtype == DType::BF16) {
@@ -193,7 +195,7 @@ std::optional<RuleFinding> checkModel(const RuleContext& context, LayoutSizes si
                     divisionText(vocabulary, tp), vocabulary, tp),
         ""};
   }
-  if (const LayerSpec* attention = firstAttention(config);
+  if (const LayerSpec* attention = firstAttentionLayer(config);
       attention && attention->attention != AttentionKind::Latent && attention->kvHeads > 0) {
     const int64_t kv = attention->kvHeads;
     if (kv >= tp ? kv % tp != 0 : tp % kv != 0) {
@@ -318,18 +320,17 @@ class VllmRules : public EngineRules {
     return verdict;
   }
 
+  // Experts are sharded over replicas too.
+  LayoutSizes sameVerdict(const RuleContext& context, LayoutSizes sizes) const override {
+    LayoutSizes same = EngineRules::sameVerdict(context, sizes);
+    if (firstExpertLayer(context.model.config)) same.dp = sizes.dp;
+    return same;
+  }
+
   // get_pp_indices: spare layers go one each to the stages before the last, from the back.
   std::vector<Range> stages(const ModelConfig& config, int pp) const override {
-    const int64_t base = config.layerCount() / pp, spare = config.layerCount() % pp;
-    std::vector<Range> ranges;
-    int64_t at = 0;
-    for (int stage = 0; stage < pp; ++stage) {
-      const bool takesSpare = stage <= pp - 2 && stage >= pp - 1 - spare;
-      const int64_t end = at + base + (takesSpare ? 1 : 0);
-      ranges.push_back({at, end});
-      at = end;
-    }
-    return ranges;
+    return countedStages(config.layerCount(), pp,
+                         [pp](int stage, int64_t spare) { return stage <= pp - 2 && stage >= pp - 1 - spare; });
   }
 };
 

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+// What vLLM, SGLang and TensorRT-LLM share: even splits by published rules, weights as their loaders hold them.
+#include "core/launch/evaluator.h"
+
+#include <algorithm>
+
+namespace headroom {
+namespace {
+
+constexpr int64_t kVocabularyPadding = 64;
+
+bool isLayerMatrix(const TensorEntry& tensor) {
+  switch (tensor.role) {
+    case TensorRole::Q:
+    case TensorRole::K:
+    case TensorRole::V:
+    case TensorRole::O:
+    case TensorRole::Qkv:
+    case TensorRole::Gate:
+    case TensorRole::Up:
+    case TensorRole::Down:
+    case TensorRole::GateUp:
+    case TensorRole::ExpertGate:
+    case TensorRole::ExpertUp:
+    case TensorRole::ExpertDown:
+    case TensorRole::ExpertGateUp:
+    case TensorRole::SharedGate:
+    case TensorRole::SharedUp:
+    case TensorRole::SharedDown:
+      return tensor.shape.size() >= 2;
+    default:
+      return false;
+  }
+}
+
+// Sizes that work instead, and stages that use the GPUs which a smaller TP leaves.
+std::string fixText(const GridContext& context, int tp, int gpus) {
+  int best = 0;
+  for (int size : context.acceptedTp) {
+    if (size < tp) best = size;
+  }
+  if (best == 0) return "";
+  std::string sizes;
+  for (int size : context.acceptedTp) sizes += (sizes.empty() ? "" : ", ") + std::to_string(size);
+  const std::string fix = fmt::format("TP sizes that work: {}", sizes);
+  for (auto size = context.acceptedTp.rbegin(); size != context.acceptedTp.rend(); ++size) {
+    const int stages = gpus / *size;
+    if (*size >= tp || gpus % *size != 0 || stages > context.layers || (stages > 1 && !context.pipeline)) continue;
+    return fmt::format("TP={} with PP={} uses all {} GPUs; {}", *size, stages, gpus, fix);
+  }
+  return fix;
+}
+
+std::vector<Reason> reasonsOf(const std::vector<RuleFinding>& findings) {
+  std::vector<Reason> reasons;
+  for (const RuleFinding& finding : findings) reasons.push_back({finding.rule, finding.message, finding.fix});
+  return reasons;
+}
+
+}  // namespace
+
+EvenEvaluator::EvenEvaluator(const ModelSource& model, const Machine& machine, const ResolvedOptions& options,
+                             const EngineRules& rules, std::optional<DType> askedDType, bool vocabularyPadded,
+                             bool replicasShareExperts)
+    : LayoutEvaluator(model, machine, options),
+      m_rules(rules),
+      m_ruleContext{model, machine, versionOf(options.engine), askedDType, options.quantization},
+      m_vocabularyPadded(vocabularyPadded),
+      m_replicasShareExperts(replicasShareExperts),
+      m_online8Bit((options.quantization == "fp8" || options.quantization == "int8") && !model.config.quantization),
+      m_table(model, [this](const TensorEntry& tensor) { return heldBytes(tensor); }) {
+  for (const LayerSpec& layer : model.config.layers) m_hasExperts = m_hasExperts || layer.ffn == FfnKind::MixtureOfExperts;
+  meanBytes([this](const TensorEntry& tensor) { return heldBytes(tensor); });
+  m_context->acceptedTp = acceptedTpSizes(rules, m_ruleContext, machine.size());
+  m_context->pipeline = m_context->acceptedTp.empty() || model.config.layerCount() < 2 ||
+                        !rules.check(m_ruleContext, {m_context->acceptedTp.front(), 2, 1}).refusal;
+}
+
+// Everything that floats is cast to the engine's type; packed weights stay as they are.
+int64_t EvenEvaluator::heldBytes(const TensorEntry& tensor) const {
+  if (m_online8Bit && isLayerMatrix(tensor) && isFloating(tensor.dtype)) return tensor.elements();
+  if (isFloating(tensor.dtype) && !m_model.config.quantization) return tensor.elements() * dtypeInfo(m_options.dtype).blockBytes;
+  if (isFloating(tensor.dtype) && tensor.shape.size() > 1 && tensor.dtype != DType::F32)
+    return tensor.elements() * dtypeInfo(m_options.dtype).blockBytes;
+  return tensor.storedBytes().count();
+}
+
+LayoutEvaluator::Acceptance EvenEvaluator::accept(int tp, int pp, int dp) {
+  const LayoutSizes same = m_rules.sameVerdict(m_ruleContext, {tp, pp, dp});
+  auto [found, isNew] = m_accepted.try_emplace({same.tp, same.pp, same.dp});
+  Acceptance& acceptance = found->second;
+  if (isNew) {
+    RuleVerdict verdict = m_rules.check(m_ruleContext, {tp, pp, dp});
+    if (verdict.refusal)
+      acceptance.refusal = LazyList<Reason>(reasonsOf({*verdict.refusal}));
+    else if (!verdict.warnings.empty())
+      acceptance.warnings = LazyList<Reason>(reasonsOf(verdict.warnings));
+  }
+  if (!acceptance.refusal || !acceptance.refusal->front().fix.empty()) return acceptance;
+  Acceptance refused;
+  refused.refusal = LazyList<Reason>::madeBy(
+      [context = std::shared_ptr<const GridContext>(m_context), base = *acceptance.refusal, tp, gpus = tp * pp * dp] {
+        std::vector<Reason> reasons = base.all();
+        reasons.front().fix = fixText(*context, tp, gpus);
+        return reasons;
+      });
+  return refused;
+}
+
+WeightTable::Shares EvenEvaluator::sharesFor(int tp, int expertShards) const {
+  std::vector<int64_t> held;
+  for (const WeightTable::SplitClass& split : m_table.classes()) {
+    switch (split.unit) {
+      case SplitUnit::QHeads:
+      case SplitUnit::MlpColumns:
+      case SplitUnit::SharedColumns:
+        held.push_back(split.units / tp);
+        break;
+      case SplitUnit::KvHeads:
+        held.push_back(std::max<int64_t>(1, split.units / tp));
+        break;
+      case SplitUnit::ExpertColumns:
+        held.push_back(split.units / expertShards);
+        break;
+      case SplitUnit::Vocabulary:
+        held.push_back(m_vocabularyPadded ? roundUp(split.units, kVocabularyPadding) / tp : ceilDiv(split.units, tp));
+        break;
+      case SplitUnit::Experts:
+      case SplitUnit::Replicated:
+        held.push_back(split.units);
+        break;
+    }
+  }
+  return m_table.sharesOf(held);
+}
+
+std::shared_ptr<const std::vector<RankSlice>> EvenEvaluator::slicesFor(int tp) {
+  auto& slices = m_slices[tp];
+  if (slices) return slices;
+  const ModelConfig& config = m_model.config;
+  int64_t experts = 0;
+  for (const LayerSpec& layer : config.layers) experts = std::max(experts, layer.moe.experts);
+  auto made = std::make_shared<std::vector<RankSlice>>(tp);
+  for (int tpRank = 0; tpRank < tp; ++tpRank) {
+    RankSlice& slice = (*made)[tpRank];
+    auto part = [&](int64_t units) { return Range{units * tpRank / tp, units * (tpRank + 1) / tp}; };
+    slice.tpRank = tpRank;
+    slice.qHeads = part(config.qHeads);
+    const int64_t kv = config.kvHeads * tpRank / tp;
+    slice.kvHeads = config.kvHeads >= tp ? part(config.kvHeads) : Range{kv, std::min(config.kvHeads, kv + 1)};
+    slice.mlpColumns = part(config.intermediateSize);
+    slice.experts = {0, experts};
+    const int64_t rows = m_vocabularyPadded ? roundUp(config.vocabSize, kVocabularyPadding) / tp : ceilDiv(config.vocabSize, tp);
+    slice.vocabulary = {std::min(rows * tpRank, config.vocabSize), std::min(rows * (tpRank + 1), config.vocabSize)};
+  }
+  slices = std::move(made);
+  return slices;
+}
+
+std::shared_ptr<const ReplicaPlan> EvenEvaluator::replica(int tp, int pp, int dp, int64_t requests) {
+  const int shards = tp * (m_hasExperts && m_replicasShareExperts ? dp : 1);
+  auto& known = m_replicas[{tp, pp, shards, requests}];
+  if (known) return known;
+  auto made = std::make_shared<ReplicaPlan>();
+  made->tp = tp;
+  made->pp = pp;
+  made->utilization = m_options.gpuMemoryUtilization;
+  made->stages = m_rules.stages(m_model.config, pp);
+  made->tpSlices = slicesFor(tp);
+  const auto [shares, isNew] = m_shares.try_emplace({tp, shards});
+  if (isNew) shares->second = sharesFor(tp, shards);
+  made->parts.resize(pp);
+  const Everywhere held = everywhere();
+  for (int stage = 0; stage < pp; ++stage) {
+    Bytes& weights = made->parts[stage].weights;
+    weights = m_table.stageBytes(shares->second, made->stages[stage], held.ends || stage == 0, held.ends || stage == pp - 1);
+    if (held.towers && !held.ends && stage > 0) weights += Bytes(shares->second.front);
+    weights += Bytes(held.bytesOfLayer * made->stages[stage].size());
+  }
+  fillReplica(*made, requests);
+  known = std::move(made);
+  return known;
+}
+
+}  // namespace headroom

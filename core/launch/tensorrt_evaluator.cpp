@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Layouts of TensorRT-LLM: the cache takes a share of what weights and a dry run leave.
+#include "core/launch/evaluator.h"
+#include "core/memory/tensorrt_memory.h"
+
+#include <algorithm>
+
+namespace headroom {
+namespace {
+
+constexpr int64_t kBlockTokens = 32;  // tokens_per_block
+
+class TensorRtEvaluator : public EvenEvaluator {
+ public:
+  TensorRtEvaluator(const ModelSource& model, const Machine& machine, const ResolvedOptions& options, const PlanOptions& asked)
+      : EvenEvaluator(model, machine, options, tensorRtRules(), asked.dtype, false, false) {}
+
+ protected:
+  void fillReplica(ReplicaPlan& replica, int64_t requests) override {
+    const ModelConfig& config = m_model.config;
+    replica.unitTokens = kBlockTokens;
+    replica.unitsPerRequest = ceilDiv(m_options.maxModelLen, kBlockTokens);
+    const int64_t needed =
+        std::max(replica.unitsPerRequest, requests * ceilDiv(headroom::tokensPerRequest(m_options), kBlockTokens));
+    for (int stage = 0; stage < replica.pp; ++stage) {
+      PartBytes& part = replica.parts[stage];
+      part.activations =
+          tensorRtActivations(config, replica.stages[stage], replica.tp, stage == replica.pp - 1, m_options.maxNumBatchedTokens,
+                              std::max<int64_t>(1, requests), dtypeInfo(m_options.dtype).blockBytes);
+      part.cacheUnit = tensorRtTokenBytes(config, replica.stages[stage], replica.tp, m_options.kvCacheDType) * kBlockTokens;
+      part.unitsNeeded = needed;
+    }
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<LayoutEvaluator> makeTensorRtEvaluator(const ModelSource& model, const Machine& machine,
+                                                       const ResolvedOptions& options, const PlanOptions& asked) {
+  return std::make_unique<TensorRtEvaluator>(model, machine, options, asked);
+}
+
+}  // namespace headroom

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+// SGLang's checks in its own order: the machine (before loading), then model construction (embedding, attention, MLP). Read from
+// its source, 0.5.9.
+#include "core/layout/rules/even_checks.h"
+
+#include <algorithm>
+
+namespace headroom {
+namespace {
+
+constexpr EngineVersion kNewest{0, 5, 9};
+constexpr int64_t kVocabularyPadding = 64;
+// TP ranks whose free memory is less than this share of another's are refused.
+constexpr double kMemoryBalance = 0.9;
+
+std::optional<RuleFinding> checkMachine(const RuleContext& context, LayoutSizes sizes) {
+  const Machine& machine = context.machine;
+  const int64_t layers = context.model.config.layerCount();
+  if (sizes.pp > layers) {
+    return RuleFinding{"sglang.layers", fmt::format("{} stages for {} layers", sizes.pp, layers),
+                       fmt::format("PP={} or fewer", layers)};
+  }
+  if (machine.nodes > 1 && sizes.dp > 1) {
+    return RuleFinding{"sglang.data_parallel",
+                       fmt::format("DP={} on {} nodes: plain data parallelism stays on one node", sizes.dp, machine.nodes),
+                       "one server a node, behind a router"};
+  }
+  if (sizes.tp > 1) {
+    std::vector<int64_t> memory;
+    for (const MachineGpu& gpu : machine.gpus) memory.push_back(gpu.totalMemory.count());
+    std::sort(memory.rbegin(), memory.rend());
+    memory.resize(std::min<size_t>(memory.size(), static_cast<size_t>(sizes.tp) * sizes.pp * sizes.dp));
+    if (!memory.empty() && static_cast<double>(memory.back()) < kMemoryBalance * static_cast<double>(memory.front())) {
+      return RuleFinding{"sglang.memory_balance",
+                         fmt::format("GPUs of {:.2f} and {:.2f} GiB: with TP>1, free memory may differ by a tenth at most; "
+                                     "SGLang stops with: \"The memory capacity is unbalanced.\"",
+                                     Bytes(memory.front()).gib(), Bytes(memory.back()).gib()),
+                         "equal GPUs, TP=1 with stages, or SGLANG_ENABLE_TP_MEMORY_INBALANCE_CHECK=0"};
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<RuleFinding> checkModel(const RuleContext& context, LayoutSizes sizes) {
+  const ModelConfig& config = context.model.config;
+  const int tp = sizes.tp;
+  const int64_t vocabulary = roundUp(config.vocabSize, kVocabularyPadding);
+  if (vocabulary % tp != 0) {
+    return RuleFinding{
+        "sglang.vocabulary",
+        fmt::format("the vocabulary of {}{} does not divide by {} ({}); the workers stop with: \"{} is not "
+                    "divisible by {}\"",
+                    config.vocabSize, vocabulary == config.vocabSize ? "" : fmt::format(", padded to {},", vocabulary), tp,
+                    divisionText(vocabulary, tp), vocabulary, tp),
+        ""};
+  }
+  if (const LayerSpec* layer = firstAttentionLayer(config)) {
+    if (layer->qHeads % tp != 0) {
+      return RuleFinding{"sglang.attention_heads",
+                         fmt::format("{} query heads do not divide by {} ({}); the workers stop at \"assert "
+                                     "self.total_num_heads % tp_size == 0\", without a message",
+                                     layer->qHeads, tp, divisionText(layer->qHeads, tp)),
+                         ""};
+    }
+    if (!kvHeadsDivide(*layer, tp)) {
+      const int64_t kv = layer->kvHeads;
+      return RuleFinding{
+          "sglang.kv_heads",
+          fmt::format("{} KV heads {} by {} ({}); the workers stop at \"assert {}\", without a message", kv,
+                      kv >= tp ? "do not divide" : "cannot be copied evenly", tp,
+                      kv >= tp ? divisionText(kv, tp) : divisionText(tp, kv),
+                      kv >= tp ? "self.total_num_kv_heads % tp_size == 0" : "tp_size % self.total_num_kv_heads == 0"),
+          ""};
+    }
+  }
+  if (const LayerSpec* layer = firstDenseLayer(config); layer && layer->intermediateSize % tp != 0) {
+    return RuleFinding{
+        "sglang.mlp_columns",
+        fmt::format("{} MLP columns do not divide by {} ({}); the workers stop with: \"{} is not divisible by {}\"",
+                    layer->intermediateSize, tp, divisionText(layer->intermediateSize, tp), layer->intermediateSize, tp),
+        ""};
+  }
+  if (const LayerSpec* layer = firstExpertLayer(config)) {
+    if (layer->moe.expertIntermediate % tp != 0) {
+      return RuleFinding{"sglang.expert_width",
+                         fmt::format("{} columns of an expert do not divide by {} ({}); the workers stop at \"assert "
+                                     "intermediate_size % self.moe_tp_size == 0\"",
+                                     layer->moe.expertIntermediate, tp, divisionText(layer->moe.expertIntermediate, tp)),
+                         layer->moe.experts % tp == 0 ? fmt::format("--ep-size {} keeps experts whole", tp) : ""};
+    }
+    if (layer->moe.sharedIntermediate % tp != 0) {
+      return RuleFinding{"sglang.shared_experts",
+                         fmt::format("{} columns of the shared experts do not divide by {} ({})", layer->moe.sharedIntermediate,
+                                     tp, divisionText(layer->moe.sharedIntermediate, tp)),
+                         ""};
+    }
+  }
+  if (context.quantization != "gptq") {
+    if (const auto cut = firstCutGroup(context, tp))
+      return RuleFinding{"sglang.group_alignment", cut->text(tp) + "; SGLang refuses the partition", ""};
+  }
+  return std::nullopt;
+}
+
+class SgLangRules : public EngineRules {
+ public:
+  EngineVersion newestKnown() const override { return kNewest; }
+
+  RuleVerdict check(const RuleContext& context, LayoutSizes sizes) const override {
+    RuleVerdict verdict;
+    verdict.refusal = checkMachine(context, sizes);
+    if (!verdict.refusal) verdict.refusal = checkModel(context, sizes);
+    if (verdict.refusal) return verdict;
+    const ModelConfig& config = context.model.config;
+    if (sizes.pp > 1) {
+      verdict.warnings.push_back(
+          {"sglang.pipeline", "with stages, overlapped scheduling is off and speculative decoding is refused", ""});
+    }
+    if (context.quantization == "gptq") {
+      if (const auto cut = firstCutGroup(context, sizes.tp)) {
+        verdict.warnings.push_back({"sglang.gptq_groups", cut->text(sizes.tp) + ": kernels may accept it and answer wrongly",
+                                    "a TP that keeps groups whole"});
+      }
+    }
+    if (config.kvHeads > 0 && sizes.tp > config.kvHeads) {
+      verdict.warnings.push_back(
+          {"sglang.kv_copies",
+           fmt::format("{} KV heads on {} ranks: each is held {} times", config.kvHeads, sizes.tp, sizes.tp / config.kvHeads),
+           ""});
+    }
+    return verdict;
+  }
+
+  LayoutSizes sameVerdict(const RuleContext& context, LayoutSizes sizes) const override {
+    const auto& gpus = context.machine.gpus;
+    const bool alike =
+        std::all_of(gpus.begin(), gpus.end(), [&](const MachineGpu& gpu) { return gpu.totalMemory == gpus.front().totalMemory; });
+    LayoutSizes same = EngineRules::sameVerdict(context, sizes);
+    if (context.machine.nodes > 1) same.dp = std::min(sizes.dp, 2);
+    return alike ? same : sizes;
+  }
+
+  // Spare layers go to the last stages.
+  std::vector<Range> stages(const ModelConfig& config, int pp) const override {
+    return countedStages(config.layerCount(), pp, [pp](int stage, int64_t spare) { return stage >= pp - spare; });
+  }
+};
+
+}  // namespace
+
+const EngineRules& sgLangRules() {
+  static const SgLangRules rules;
+  return rules;
+}
+
+}  // namespace headroom
