@@ -139,11 +139,16 @@ float softmaxStep(float* scores, int64_t begin, int64_t end, int64_t columns, fl
   }
   if (softcap > 0) capScores(scores, columns, softcap);
   const V lowest = hn::Set(d, -std::numeric_limits<float>::infinity());
+  HWY_ALIGN static constexpr float kLaneNumbers[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+  const V lanes = hn::LoadU(d, kLaneNumbers);
   const V first = hn::Set(d, static_cast<float>(begin)), past = hn::Set(d, static_cast<float>(end));
   V highest = lowest;
   for (int64_t i = 0; i < columns; i += kLanes) {
-    const V index = hn::Iota(d, static_cast<float>(i));
-    const V x = hn::IfThenElse(hn::And(hn::Ge(index, first), hn::Lt(index, past)), hn::LoadU(d, scores + i), lowest);
+    V x = hn::LoadU(d, scores + i);
+    if (i < begin || i + kLanes > end) {
+      const V index = hn::Add(lanes, hn::Set(d, static_cast<float>(i)));
+      x = hn::IfThenElse(hn::And(hn::Ge(index, first), hn::Lt(index, past)), x, lowest);
+    }
     highest = hn::Max(highest, x);
     hn::StoreU(x, d, scores + i);
   }

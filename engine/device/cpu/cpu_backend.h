@@ -13,7 +13,8 @@ namespace headroom::engine {
 // Instruction sets with kernels of their own, from low to high.
 enum class CpuLevel : uint8_t { Baseline, Avx2, Avx2Vnni, Avx512, Avx512Vnni, Avx512Bf16 };
 std::string_view cpuLevelName(CpuLevel level);
-// Fastest level of this processor, or the highest up to that which HEADROOM_CPU_LEVEL (a name of the above) asks for.
+// Fastest level of this processor, or the highest up to that which HEADROOM_CPU_LEVEL (a name of the above) asks for;
+// an unknown name changes nothing and is reported on stderr once.
 CpuLevel bestCpuLevel();
 std::vector<CpuLevel> availableCpuLevels();
 

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #if defined(__x86_64__) || defined(__i386__)
@@ -49,23 +50,6 @@ bool hasFastBf16Products() {
   return false;
 #endif
 }
-
-// Unknown names are reported once and change nothing.
-CpuLevel chooseLevel() {
-  const std::vector<CpuLevel> levels = processorLevels();
-  CpuLevel best = levels.back();
-  if (best == CpuLevel::Avx512Bf16 && !hasFastBf16Products()) best = CpuLevel::Avx512Vnni;
-  const char* wanted = std::getenv("HEADROOM_CPU_LEVEL");
-  if (!wanted || !*wanted) return best;
-  const auto name = std::find(kNames.begin(), kNames.end(), wanted);
-  if (name == kNames.end()) {
-    fmt::print(stderr, "HEADROOM_CPU_LEVEL: found {}, expected one of {}; using {}\n", wanted, fmt::join(kNames, ", "),
-               kNames[static_cast<size_t>(best)]);
-    return best;
-  }
-  const auto highest = static_cast<CpuLevel>(name - kNames.begin());
-  return *std::prev(std::upper_bound(levels.begin(), levels.end(), highest));
-}
 }  // namespace
 
 std::string_view cpuLevelName(CpuLevel level) { return kNames[static_cast<size_t>(level)]; }
@@ -76,8 +60,21 @@ std::vector<CpuLevel> availableCpuLevels() {
 }
 
 CpuLevel bestCpuLevel() {
-  static const CpuLevel level = chooseLevel();
-  return level;
+  const std::vector<CpuLevel> levels = availableCpuLevels();
+  CpuLevel best = levels.back();
+  if (best == CpuLevel::Avx512Bf16 && !hasFastBf16Products()) best = CpuLevel::Avx512Vnni;
+  const char* wanted = std::getenv("HEADROOM_CPU_LEVEL");
+  if (!wanted || !*wanted) return best;
+  const auto name = std::find(kNames.begin(), kNames.end(), wanted);
+  if (name == kNames.end()) {
+    static std::atomic_flag reported;
+    if (!reported.test_and_set())
+      fmt::print(stderr, "HEADROOM_CPU_LEVEL: found {}, expected one of {}; using {}\n", wanted, fmt::join(kNames, ", "),
+                 kNames[static_cast<size_t>(best)]);
+    return best;
+  }
+  const auto highest = static_cast<CpuLevel>(name - kNames.begin());
+  return *std::prev(std::upper_bound(levels.begin(), levels.end(), highest));
 }
 
 }  // namespace headroom::engine

@@ -21,6 +21,7 @@ void int8Kernel(const LinearTile& tile) {
       const uint8_t* scales = begin + blocks * kVectors * 64 + lane * 2;
       const auto* block = static_cast<const uint8_t*>(tile.activations);
       Floats sums[T];
+#pragma GCC unroll 16
       for (int t = 0; t < T; ++t) sums[t] = zero();
       for (int64_t b = 0; b < blocks; ++b) {
         for (int i = 0; i < kVectors; ++i)
@@ -36,6 +37,7 @@ void int8Kernel(const LinearTile& tile) {
         const Floats scale = halves(scales);
         const Floats minimum = kType == DType::Q4_1 ? halves(scales + 32) : zero();
         const Int8Block<T> inputs(block);
+#pragma GCC unroll 16  // else the sums live in memory
         for (int t = 0; t < T; ++t) {
           Ints start;
           if constexpr (kType == DType::Q8_0) {
@@ -55,6 +57,7 @@ void int8Kernel(const LinearTile& tile) {
       }
       const int64_t row = group * kGroupRows + lane;
       const Floats bias = tile.bias ? loadFloats(tile.bias + row) : zero();
+#pragma GCC unroll 16
       for (int t = 0; t < T; ++t)
         if (t < tile.tokens) store(tile.out + t * tile.outStride + row, add(sums[t], bias));
     }
