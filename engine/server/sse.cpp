@@ -86,7 +86,14 @@ void EventHub::stop() {
     m_stopped = true;
     subscribers.swap(m_subscribers);
   }
-  for (const auto& subscriber : subscribers) subscriber->post([subscriber] { subscriber->endStream(); });
+  if (subscribers.empty()) return;  // also when stopped before: the service may be gone by now
+  // The last state first, so that a subscriber hears of a failure that ends the server.
+  const auto last = std::make_shared<const std::string>(sseEvent(toJson(m_service.state()).dump(), "state"));
+  for (const auto& subscriber : subscribers)
+    subscriber->post([subscriber, last] {
+      subscriber->send(*last);
+      subscriber->endStream();
+    });
 }
 
 }  // namespace headroom::engine

@@ -24,7 +24,7 @@ class EventHub : public std::enable_shared_from_this<EventHub> {
   EventHub(GenerationService& service, HttpServer& http) : m_service(service), m_http(http) {}
   void subscribe(const std::shared_ptr<HttpExchange>& exchange);  // on its strand
   void stateChanged();                                            // many calls at once become one event
-  void stop();                                                    // ends all streams
+  void stop();                                                    // ends all streams, each with the state as it is then
 
  private:
   void broadcast(std::string event, bool mayBeDropped);
