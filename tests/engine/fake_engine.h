@@ -289,7 +289,7 @@ inline std::vector<nlohmann::ordered_json> eventsOf(const std::string& body) {
 }
 
 template <class Condition>
-bool eventually(Condition holds, int milliseconds = 5000) {
+bool eventually(Condition holds, int milliseconds = kPatience) {
   for (int waited = 0; waited < milliseconds; waited += 5) {
     if (holds()) return true;
     std::this_thread::sleep_for(std::chrono::milliseconds(5));

@@ -18,6 +18,9 @@
 
 namespace headroom::test {
 
+// Milliseconds until a wait is given up. Passing tests do not come near it, also on a machine under load and under a sanitizer.
+inline constexpr int kPatience = 60'000;
+
 struct RawResponse {
   int status = 0;                              // 0: none came
   std::map<std::string, std::string> headers;  // names in lower case
@@ -66,7 +69,7 @@ class RawClient {
 
   // Reads until `done(input)` holds; false at the end of the stream or of the time.
   template <class Done>
-  bool readUntil(Done done, int milliseconds = 10'000) {
+  bool readUntil(Done done, int milliseconds = kPatience) {
     const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(milliseconds);
     while (!done(m_input)) {
       const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - std::chrono::steady_clock::now()).count();
@@ -79,18 +82,18 @@ class RawClient {
     }
     return true;
   }
-  bool readUntilText(std::string_view text, int milliseconds = 10'000) {
+  bool readUntilText(std::string_view text, int milliseconds = kPatience) {
     return readUntil([text](const std::string& input) { return input.find(text) != std::string::npos; }, milliseconds);
   }
   // Whether the server ends the connection (whatever else comes before).
-  bool readToEnd(int milliseconds = 10'000) {
+  bool readToEnd(int milliseconds = kPatience) {
     readUntil([](const std::string&) { return false; }, milliseconds);
     return m_ended;
   }
   const std::string& input() const { return m_input; }
 
   // The next answer, by Content-Length, chunks or the end of the connection. What comes behind stays for the next call.
-  RawResponse readResponse(int milliseconds = 10'000) {
+  RawResponse readResponse(int milliseconds = kPatience) {
     RawResponse response;
     if (!readUntilText("\r\n\r\n", milliseconds)) return response;
     const size_t headEnd = m_input.find("\r\n\r\n");
@@ -149,7 +152,7 @@ inline RawResponse request(int port, std::string_view method, std::string_view p
                            std::string_view headers = {}) {
   RawClient client(port);
   client.send(requestText(method, path, body, headers));
-  return client.readResponse(30'000);
+  return client.readResponse();
 }
 
 }  // namespace headroom::test
