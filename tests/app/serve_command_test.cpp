@@ -16,7 +16,12 @@ const QString kModel = QStringLiteral(HEADROOM_TEST_DATA "/models/llama");
 
 class Serve {
  public:
-  explicit Serve(QStringList arguments) {
+  explicit Serve(QStringList arguments, const char* fault = nullptr) {
+    if (fault) {
+      QProcessEnvironment environment = QProcessEnvironment::systemEnvironment();
+      environment.insert("HEADROOM_FAULT", fault);
+      m_process.setProcessEnvironment(environment);
+    }
     m_process.setProgram(QStringLiteral(HEADROOM_BIN_DIR "/headroom-engine"));
     m_process.setArguments(QStringList{QStringLiteral("serve")} + arguments);
     m_process.start();
@@ -27,7 +32,7 @@ class Serve {
     m_process.waitForFinished();
   }
   // The ready line; null when the process ended without one.
-  json ready(int milliseconds = 60'000) {
+  json ready(int milliseconds = kPatience) {
     QElapsedTimer timer;
     timer.start();
     while (!m_process.canReadLine() && timer.elapsed() < milliseconds && m_process.state() != QProcess::NotRunning)
@@ -37,9 +42,16 @@ class Serve {
     return line;
   }
   void signal(int number) { ::kill(static_cast<pid_t>(m_process.processId()), number); }
-  int exitStatus(int milliseconds = 60'000) {
+  int exitStatus(int milliseconds = kPatience) {
     if (m_process.state() != QProcess::NotRunning && !m_process.waitForFinished(milliseconds)) return -1;
     return m_process.exitStatus() == QProcess::NormalExit ? m_process.exitCode() : 1000;
+  }
+  bool waitErrors(const QString& text, int milliseconds = kPatience) {
+    QElapsedTimer timer;
+    timer.start();
+    while (!errors().contains(text) && timer.elapsed() < milliseconds && m_process.state() != QProcess::NotRunning)
+      m_process.waitForReadyRead(50);
+    return errors().contains(text);
   }
   QString errors() { return QString::fromUtf8(m_errors += m_process.readAllStandardError()); }
   int port() const { return m_port; }
@@ -84,7 +96,7 @@ class ServeCommandTest : public QObject {
     QCOMPARE(answer.status, 200);
     QCOMPARE(json::parse(answer.body)["choices"][0]["token_ids"].size(), 4u);
     serve.signal(signal);
-    QCOMPARE(serve.exitStatus(10'000), 0);
+    QCOMPARE(serve.exitStatus(), 0);
   }
 
   void endsOpenStreamsSoonAfterASignal() {
@@ -94,9 +106,9 @@ class ServeCommandTest : public QObject {
     events.send(requestText("GET", "/engine/events"));
     QVERIFY(events.readUntilText("event: state"));
     serve.signal(SIGTERM);
-    QVERIFY(events.readToEnd(8000));
+    QVERIFY(events.readToEnd());
     events.closeNow();
-    QCOMPARE(serve.exitStatus(10'000), 0);
+    QCOMPARE(serve.exitStatus(), 0);
   }
 
   void saysInOneLineWhatIsWrong_data() {
@@ -122,6 +134,68 @@ class ServeCommandTest : public QObject {
     QCOMPARE(serve.exitStatus(), 2);
     const QString last = serve.errors().trimmed().section('\n', -1);
     QVERIFY2(last.startsWith("headroom-engine: ") && last.contains(says), qPrintable(last));
+  }
+
+  // A rank that dies while it serves: whoever waits hears why, and the process ends with the reason as its last line.
+  void endsWhenARankDies_data() {
+    QTest::addColumn<QByteArray>("fault");
+    QTest::addColumn<bool>("stream");
+    QTest::addColumn<QString>("reason");
+    QTest::newRow("whole answer") << QByteArray("rank=1,step=6,kind=throw") << false << "rank 1 (stage 0, TP rank 1) on cpu:1";
+    QTest::newRow("stream") << QByteArray("rank=3,step=6,kind=error") << true << "rank 3 (stage 1, TP rank 1) on cpu:3";
+    QTest::newRow("prompt") << QByteArray("rank=2,step=0,kind=memory") << true << "rank 2 (stage 1, TP rank 0) on cpu:2";
+  }
+  void endsWhenARankDies() {
+    QFETCH(QByteArray, fault);
+    QFETCH(bool, stream);
+    QFETCH(QString, reason);
+    Serve serve(small(kModel, {"--tp", "2", "--pp", "2"}), fault.constData());
+    QVERIFY2(serve.ready().is_object(), qPrintable(serve.errors()));
+    RawClient events(serve.port());
+    events.send(requestText("GET", "/engine/events"));
+    QVERIFY(events.readUntilText("event: state"));
+    RawClient client(serve.port());
+    client.send(requestText("POST", "/v1/completions",
+                            json{{"prompt", {1, 2, 3}}, {"max_tokens", 40}, {"ignore_eos", true}, {"stream", stream}}.dump()));
+    const RawResponse answer = client.readResponse();
+    const std::string why = reason.toStdString();
+    QVERIFY2(answer.body.find(why) != std::string::npos, answer.body.c_str());
+    if (answer.status == 200) {  // the stream had begun: an error event, and the end
+      QVERIFY(stream);
+      QVERIFY(answer.body.find("data: {\"error\":{\"message\":") != std::string::npos);
+      QVERIFY(answer.body.ends_with("data: [DONE]\n\n"));
+    } else {
+      QCOMPARE(answer.status, 500);
+      QCOMPARE(json::parse(answer.body)["error"]["type"].get<std::string>(), std::string("internal_error"));
+    }
+    QVERIFY(events.readToEnd());
+    QVERIFY2(events.input().find("\"failed\"") != std::string::npos && events.input().find(why) != std::string::npos,
+             events.input().c_str());
+    QCOMPARE(serve.exitStatus(), 3);
+    const QString last = serve.errors().trimmed().section('\n', -1);
+    QVERIFY2(last.startsWith("headroom-engine: " + reason), qPrintable(last));
+  }
+
+  void endsWhenARankDiesWhileItLoads() {
+    Serve serve(small(kModel, {"--tp", "2"}), "rank=1,step=load,kind=throw");
+    QCOMPARE(serve.exitStatus(), 3);
+    const QString last = serve.errors().trimmed().section('\n', -1);
+    QVERIFY2(last.startsWith("headroom-engine: rank 1 (stage 0, TP rank 1) on cpu:1"), qPrintable(last));
+  }
+
+  void endsAtASignalBeforeItIsReady_data() {
+    QTest::addColumn<int>("signal");
+    QTest::addColumn<int>("status");
+    QTest::newRow("SIGINT") << SIGINT << 130;
+    QTest::newRow("SIGTERM") << SIGTERM << 0;
+  }
+  void endsAtASignalBeforeItIsReady() {
+    QFETCH(int, signal);
+    QFETCH(int, status);
+    Serve serve(small(kModel, {"--tp", "2"}), "rank=1,step=load,kind=stall");  // never ready
+    QVERIFY2(serve.waitErrors(" as TP2 PP1 DP1 on "), qPrintable(serve.errors()));
+    serve.signal(signal);
+    QCOMPARE(serve.exitStatus(), status);
   }
 
   void namesAPortInUse() {
