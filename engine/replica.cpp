@@ -218,6 +218,7 @@ std::optional<FinishReason> Replica::endOf(const Request& request, int32_t token
     update.stopToken = token;
     return FinishReason::Stop;
   }
+  if (request.sampler.isOver()) return FinishReason::Stop;
   const bool full = static_cast<int64_t>(request.sequence->tokens.size()) >= m_limits.maxModelLen;
   if (request.generated >= params.maxTokens || full) return FinishReason::Length;
   return std::nullopt;
@@ -243,7 +244,9 @@ void Replica::stepDone(const SharedStepPlan& plan) {
       Request& request = *found->second;
       GenerationUpdate update;
       if (request.poisoned) {
-        update.error = "the model's logits are not finite numbers; are the weights damaged, or is the dtype too narrow for them?";
+        update.error = request.sampler.isStuck()
+                           ? "no token of the model's vocabulary fits the form that was asked for"
+                           : "the model's logits are not finite numbers; are the weights damaged, or is the dtype too narrow for them?";
         ended.push_back({&request, std::move(update), FinishReason::Error});
         continue;
       }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/sample/sampler.h"
 
+#include "engine/sample/token_constraint.h"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -156,20 +158,25 @@ int32_t Sampler::draw(std::span<const float> logits) {
   return m_candidates.back().second;
 }
 
+bool Sampler::isOver() const { return m_params.constraint && m_params.constraint->isOver(); }
+
 std::optional<Sampler::Choice> Sampler::sample(std::span<float> logits) {
   if (argmax(logits) < 0) return std::nullopt;
   // Log probabilities are of the untouched logits, but the token is only known afterwards.
   std::vector<float> untouched;
   if (m_params.logprobs) untouched.assign(logits.begin(), logits.end());
 
+  if (m_params.constraint) m_params.constraint->mask(logits, m_endTokens);
   bias(logits);
   penalize(logits);
   Choice choice;
   choice.token = argmax(logits);
+  m_stuck = choice.token < 0 && m_params.constraint;
   if (choice.token < 0) return std::nullopt;
   if (m_params.temperature >= kGreedyBelow) choice.token = draw(logits);
 
   if (m_params.logprobs) choice.logprobs = logprobsOf(untouched, choice.token, *m_params.logprobs);
+  if (m_params.constraint) m_params.constraint->accept(choice.token);
   ++m_generated;
   if (m_params.repetitionPenalty != 1.0 || m_params.frequencyPenalty != 0.0 || m_params.presencePenalty != 0.0) ++m_outputCounts[choice.token];
   return choice;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Chooses the next token of one sequence from its logits. One sampler a sequence, with its own random numbers, so that batch mates do not matter.
 //
-// Order of the steps, as vLLM has it: log probabilities are read from the untouched logits; then logit bias, minimum length, penalties, temperature,
+// Order of the steps, as vLLM has it: log probabilities are read from the untouched logits; then the constraint's mask, logit bias, minimum length, penalties, temperature,
 // min_p, top_k, top_p, draw.
 #pragma once
 
@@ -40,8 +40,11 @@ class Sampler {
     int32_t token = 0;
     std::optional<Logprobs> logprobs;
   };
-  // Changes `logits` in place. Empty when no logit is finite: the model's arithmetic broke down.
+  // Changes `logits` in place. Empty when no logit is finite: the model's arithmetic broke down, or the vocabulary cannot spell what the constraint
+  // asks for (isStuck()).
   std::optional<Choice> sample(std::span<float> logits);
+  bool isOver() const;  // the constraint's text is whole and nothing can follow
+  bool isStuck() const { return m_stuck; }
   int64_t generated() const { return m_generated; }
   const SamplingParams& params() const { return m_params; }
 
@@ -56,6 +59,7 @@ class Sampler {
   std::unordered_map<int32_t, int64_t> m_outputCounts;  // kept only for penalties
   std::mt19937_64 m_random;
   int64_t m_generated = 0;
+  bool m_stuck = false;
   std::vector<std::pair<float, int32_t>> m_candidates;  // scratch
 };
 

@@ -3,11 +3,14 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
 
 namespace headroom::engine {
+
+class TokenConstraint;
 
 struct SamplingParams {
   double temperature = 1.0;  // 0: greedy
@@ -21,6 +24,7 @@ struct SamplingParams {
   std::vector<int32_t> stopTokenIds;     // besides the model's own end-of-sequence tokens
   std::optional<int> logprobs;           // top alternatives of each generated token; 0: the token's own only
   std::optional<int> promptLogprobs;
+  std::shared_ptr<TokenConstraint> constraint;  // of this one sequence; null: none
 };
 
 }  // namespace headroom::engine
