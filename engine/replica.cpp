@@ -259,7 +259,7 @@ void Replica::stepDone(const SharedStepPlan& plan) {
         update.promptLogprobs = std::move(request.promptLogprobs);
         update.cachedPromptTokens = request.sequence->cachedPromptTokens;
         request.firstToken = now;
-        m_figures.ttftMs.push_back(1e3 * seconds(now - request.arrived));
+        IntervalFigures::note(m_figures.ttftMs, 1e3 * seconds(now - request.arrived));
         m_figures.promptTokens += static_cast<uint64_t>(request.sequence->promptTokens);
         m_metrics.update([&](MetricsSnapshot& values) {
           values.promptTokens += static_cast<uint64_t>(request.sequence->promptTokens);
@@ -289,7 +289,7 @@ void Replica::stepDone(const SharedStepPlan& plan) {
     m_scheduler.finishStep(*plan);
     for (Ended& end : ended) finish(*end.request, std::move(end.update), end.reason);
     m_figures.generatedTokens += generated;
-    for (const double gap : gaps) m_figures.itlMs.push_back(1e3 * gap);
+    for (const double gap : gaps) IntervalFigures::note(m_figures.itlMs, 1e3 * gap);
     m_metrics.update([&](MetricsSnapshot& values) {
       values.generationTokens += generated;
       values.iterationTokens.observe(static_cast<double>(plan->tokens()));

@@ -20,6 +20,11 @@ namespace headroom::engine {
 struct IntervalFigures {
   uint64_t generatedTokens = 0, promptTokens = 0;
   std::vector<double> ttftMs, itlMs;
+  // Nobody may read them for days: the first of them stand for the rest.
+  static constexpr size_t kMostLatencies = 16384;
+  static void note(std::vector<double>& latencies, double milliseconds) {
+    if (latencies.size() < kMostLatencies) latencies.push_back(milliseconds);
+  }
 };
 
 class Replica final : public LogitsConsumer {

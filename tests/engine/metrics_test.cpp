@@ -2,6 +2,8 @@
 // Histograms and the text that Prometheus reads. Bucket bounds are those that vLLM documents.
 #include "engine/server/metrics.h"
 
+#include "engine/replica.h"
+
 #include <QtTest>
 
 using namespace headroom::engine;
@@ -17,6 +19,15 @@ class MetricsTest : public QObject {
     QCOMPARE(histogram.counts(), (std::vector<uint64_t>{2, 2, 3}));
     QCOMPARE(histogram.count(), 7u);
     QCOMPARE(histogram.sum(), 20.0);
+  }
+
+  // Without a subscriber nobody takes the figures, and an engine runs for months.
+  void latenciesThatNobodyReadsAreBounded() {
+    IntervalFigures figures;
+    for (int i = 0; i < 1'000'000; ++i) IntervalFigures::note(figures.itlMs, i);
+    QCOMPARE(figures.itlMs.size(), IntervalFigures::kMostLatencies);
+    QCOMPARE(figures.itlMs.front(), 0.0);
+    QVERIFY(figures.itlMs.capacity() < 100'000);
   }
 
   void hasTheDocumentedBuckets() {
