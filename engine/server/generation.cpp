@@ -69,12 +69,14 @@ std::string_view nameOf(FinishReason reason) {
 }  // namespace
 
 Generation::Generation(std::shared_ptr<HttpExchange> exchange, GenerationService& service, const Tokenizer& tokenizer,
-                       std::string modelName, OpenAiRequest request, std::vector<PreparedPrompt> prompts)
+                       std::string modelName, OpenAiRequest request, std::vector<PreparedPrompt> prompts,
+                       std::shared_ptr<const TokenTrie> trie)
     : m_exchange(std::move(exchange)),
       m_service(service),
       m_tokenizer(tokenizer),
       m_request(std::move(request)),
       m_prompts(std::move(prompts)),
+      m_trie(std::move(trie)),
       m_modelName(std::move(modelName)) {
   m_id = randomId(m_request.chat ? "chatcmpl-" : "cmpl-");
   m_created = std::time(nullptr);
@@ -104,6 +106,7 @@ void Generation::start() {
     if (request.sampling.seed)
       *request.sampling.seed =
           static_cast<int64_t>(static_cast<uint64_t>(*request.sampling.seed) + static_cast<uint64_t>(choice.index % perPrompt));
+    if (m_request.grammar) request.sampling.constraint = std::make_shared<GrammarConstraint>(m_request.grammar, m_trie);
     const auto index = static_cast<size_t>(choice.index);
     choice.id = m_service.submit(std::move(request), [self = shared_from_this(), index](GenerationUpdate&& update) {
       self->take(index, std::move(update));
@@ -163,7 +166,7 @@ void Generation::apply(Choice& choice, GenerationUpdate&& update) {
     return;
   }
   if (!update.finish) return;
-  choice.text += choice.stops.push(choice.decoder.flush());
+  addText(choice, choice.stops.push(choice.decoder.flush()));
   if (update.stopToken) {
     const auto& asked = m_request.sampling.stopTokenIds;
     if (std::find(asked.begin(), asked.end(), *update.stopToken) != asked.end())
@@ -173,7 +176,7 @@ void Generation::apply(Choice& choice, GenerationUpdate&& update) {
     choice.stopReason = jsonString(*choice.stops.found());
     return endChoice(choice, "stop");
   }
-  choice.text += choice.stops.flush();
+  addText(choice, choice.stops.flush());
   endChoice(choice, std::string(nameOf(*update.finish)));
 }
 
@@ -184,13 +187,33 @@ void Generation::applyToken(Choice& choice, TokenOutput&& output, bool isStopTok
   if (!m_request.stream || m_request.returnTokenIds) choice.tokens.push_back(output.token);
   if (m_request.logprobs) choice.logprobs.push_back({output.logprob, output.token, std::move(output.top)});
   if (isStopToken && !m_request.includeStop) return;
-  choice.text += choice.stops.push(choice.decoder.push(output.token), choice.completionTokens > m_request.sampling.minTokens);
+  addText(choice, choice.stops.push(choice.decoder.push(output.token), choice.completionTokens > m_request.sampling.minTokens));
   if (!choice.stops.found()) return;
   choice.stopReason = jsonString(*choice.stops.found());
   endChoice(choice, "stop");
 }
 
+void Generation::addText(Choice& choice, std::string text) {
+  if (!m_request.tools.reads) {
+    choice.text += text;
+    return;
+  }
+  if (!text.empty()) choice.reader.push(text);
+  choice.text += choice.reader.takeText();
+  for (ToolCallReader::Part& part : choice.reader.takeParts()) {
+    if (!choice.calls.empty() && choice.calls.back().index == part.index)
+      choice.calls.back().arguments += part.arguments;
+    else
+      choice.calls.push_back(std::move(part));
+  }
+}
+
 void Generation::endChoice(Choice& choice, std::string reason) {
+  if (m_request.tools.reads) {
+    choice.reader.finish();
+    addText(choice, {});
+    if (choice.reader.calls() > 0 && reason == "stop") reason = "tool_calls";
+  }
   choice.finished = true;
   choice.finishReason = std::move(reason);
   --m_unfinished;
@@ -260,12 +283,17 @@ void Generation::sendChoice(Choice& choice) {
       choice.text.insert(0, prompt.text);
     }
   }
-  const bool hasMore = !choice.text.empty() || !choice.logprobs.empty() || (m_request.returnTokenIds && !choice.tokens.empty()) ||
-                       !promptIds.empty();
+  const bool hasMore = !choice.text.empty() || !choice.calls.empty() || !choice.logprobs.empty() ||
+                       (m_request.returnTokenIds && !choice.tokens.empty()) || !promptIds.empty();
   if (hasMore || choice.finished) {
     std::string item = fmt::format(R"({{"index":{},)", choice.index);
-    item += m_request.chat ? "\"delta\":{\"content\":" : "\"text\":";
-    appendJsonString(item, choice.text);
+    item += m_request.chat ? "\"delta\":{" : "\"text\":";
+    const bool hasCalls = !choice.calls.empty();
+    if (hasCalls) item += "\"tool_calls\":" + callsJson(choice.calls, true);
+    if (!hasCalls || !choice.text.empty()) {
+      if (m_request.chat) item += hasCalls ? ",\"content\":" : "\"content\":";
+      appendJsonString(item, choice.text);
+    }
     if (m_request.chat) item += '}';
     item += ",\"logprobs\":";
     item += !m_request.logprobs || choice.logprobs.empty() ? "null"
@@ -282,6 +310,7 @@ void Generation::sendChoice(Choice& choice) {
     item += '}';
     out += chunk(item, perChunkUsage);
     choice.text.clear();
+    choice.calls.clear();
     choice.tokens.clear();
     choice.logprobs.clear();
     choice.finishSent = choice.finished;
@@ -295,6 +324,24 @@ void Generation::sendEnd() {
   out += "data: [DONE]\n\n";
   m_exchange->send(out);
   m_exchange->endStream();
+}
+
+std::string Generation::callsJson(const std::vector<ToolCallReader::Part>& calls, bool asDelta) const {
+  std::string out = "[";
+  for (const ToolCallReader::Part& call : calls) {
+    if (out.size() > 1) out += ',';
+    out += '{';
+    if (asDelta) fmt::format_to(std::back_inserter(out), "\"index\":{}", call.index);
+    // A delta that goes on with a call has arguments only.
+    if (!call.name.empty())
+      fmt::format_to(std::back_inserter(out), R"({}"id":"{}","type":"function")", asDelta ? "," : "", randomId("call_"));
+    out += ",\"function\":{";
+    if (!call.name.empty()) out += "\"name\":" + jsonString(call.name) + ',';
+    out += "\"arguments\":";
+    appendJsonString(out, call.arguments);
+    out += "}}";
+  }
+  return out + ']';
 }
 
 // best_of: the choices of each prompt with the highest mean logprob, best first.
@@ -329,8 +376,13 @@ void Generation::respondWhole() {
     fmt::format_to(std::back_inserter(body), R"({{"index":{},)", choice.index);
     if (m_request.chat) {
       body += "\"message\":{\"role\":\"assistant\",\"content\":";
-      appendJsonString(body, choice.text);
-      body += ",\"refusal\":null}";
+      if (choice.calls.empty() || !choice.text.empty())
+        appendJsonString(body, choice.text);
+      else
+        body += "null";
+      body += ",\"refusal\":null";
+      if (!choice.calls.empty()) body += ",\"tool_calls\":" + callsJson(choice.calls, false);
+      body += '}';
     } else {
       body += "\"text\":";
       appendJsonString(body, echoText(choice) + choice.text);

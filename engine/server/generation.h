@@ -3,10 +3,12 @@
 // renders the answer, whole or as a stream. Lives on its connection's strand; engine threads only drop updates into its inbox.
 #pragma once
 
+#include "engine/sample/grammar_constraint.h"
 #include "engine/server/generation_service.h"
 #include "engine/server/http_server.h"
 #include "engine/server/openai_requests.h"
 #include "engine/server/stop_strings.h"
+#include "engine/server/tool_calls.h"
 #include "engine/text/tokenizer.h"
 
 #include <memory>
@@ -25,8 +27,10 @@ struct PreparedPrompt {
 
 class Generation : public std::enable_shared_from_this<Generation> {
  public:
+  // `trie` of the tokenizer's vocabulary where the request has a grammar.
   Generation(std::shared_ptr<HttpExchange> exchange, GenerationService& service, const Tokenizer& tokenizer,
-             std::string modelName, OpenAiRequest request, std::vector<PreparedPrompt> prompts);
+             std::string modelName, OpenAiRequest request, std::vector<PreparedPrompt> prompts,
+             std::shared_ptr<const TokenTrie> trie = nullptr);
   void start();  // on the strand
 
  private:
@@ -37,11 +41,17 @@ class Generation : public std::enable_shared_from_this<Generation> {
   };
   struct Choice {
     Choice(int index, int prompt, const Tokenizer& tokenizer, const OpenAiRequest& request)
-        : index(index), prompt(prompt), decoder(tokenizer, request.skipSpecialTokens), stops(request.stop, request.includeStop) {}
+        : index(index),
+          prompt(prompt),
+          decoder(tokenizer, request.skipSpecialTokens),
+          stops(request.stop, request.includeStop),
+          reader(request.tools) {}
     int index, prompt;
     RequestId id = 0;
     StreamDecoder decoder;
     StopMatcher stops;
+    ToolCallReader reader;
+    std::vector<ToolCallReader::Part> calls;  // not yet sent (stream), or all of them, whole
     // Not yet sent (stream), or all of it.
     std::string text;
     TokenIds tokens;
@@ -59,6 +69,7 @@ class Generation : public std::enable_shared_from_this<Generation> {
   void drain();
   void apply(Choice& choice, GenerationUpdate&& update);
   void applyToken(Choice& choice, TokenOutput&& output, bool isStopToken);
+  void addText(Choice& choice, std::string text);
   void endChoice(Choice& choice, std::string reason);
   void cancelAll();
   void failed(const std::string& message);
@@ -70,6 +81,7 @@ class Generation : public std::enable_shared_from_this<Generation> {
   std::string usage() const;
   void keepBest();
   std::string chunk(std::string_view choices, std::string_view more = {}) const;
+  std::string callsJson(const std::vector<ToolCallReader::Part>& calls, bool asDelta) const;
   std::string chatLogprobs(const std::vector<Logprob>& entries) const;
   std::string completionLogprobs(Choice& choice, bool withPrompt) const;
   std::string promptLogprobsJson(const Choice& choice) const;
@@ -80,6 +92,7 @@ class Generation : public std::enable_shared_from_this<Generation> {
   const Tokenizer& m_tokenizer;
   OpenAiRequest m_request;
   std::vector<PreparedPrompt> m_prompts;
+  std::shared_ptr<const TokenTrie> m_trie;
   std::string m_id, m_prefix;  // "id" … "model" of every chunk
   std::string m_modelName;
   int64_t m_created = 0;

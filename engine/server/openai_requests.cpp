@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/server/openai_requests.h"
 
+#include "engine/server/structured_output.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <limits>
@@ -226,30 +229,16 @@ void checkMinTokens(Parameters& parameters, const OpenAiRequest& request) {
                      fmt::format("at most {}, which is {}", request.maxTokensName, *request.maxTokens));
 }
 
-// Known ways to constrain the answer, refused by their whole name until they are honoured.
-void refuseConstraints(Parameters& parameters) {
-  if (const Json* format = parameters.object("response_format")) {
-    const auto type = format->find("type");
-    const std::string name = type != format->end() && type->is_string() ? type->get<std::string>() : std::string();
-    if (name != "text" && name != "json_object" && name != "json_schema")
-      parameters.wrong("response_format.type", type == format->end() ? Json() : *type, "text");
-    const auto schema = format->find("json_schema");
-    if (name == "json_schema" && (schema == format->end() || !schema->is_object()))
-      parameters.wrong("response_format.json_schema", schema == format->end() ? Json() : *schema, "an object");
-    if (name == "json_object" || name == "json_schema")
-      parameters.refuse("response_format",
-                        fmt::format("response_format: type {} is not supported by this server yet; text is.", name));
-  }
-  for (const char* name : {"structured_outputs", "guided_json", "guided_regex", "guided_choice", "guided_grammar"}) {
-    const Json* value = parameters.find(name);
-    if (!value) continue;
-    if (!value->is_object() || std::string_view(name) != "structured_outputs")
-      parameters.unsupported(name);
-    else if (value->empty())
-      parameters.wrong(name, *value, "one of json, regex, choice and grammar");
-    else
-      parameters.unsupported(fmt::format("{}.{}", name, value->begin().key()));
-  }
+// The form of the answer. A grammar of forced calls stands already where there is one.
+void readForm(Parameters& parameters, const Json& body, OpenAiRequest& request) {
+  auto grammar = readStructuredOutput(body);
+  if (!grammar) return parameters.take(grammar.error());
+  if (!*grammar) return;
+  if (request.grammar)
+    return parameters.refuse("tool_choice",
+                             "tool_choice: found forced calls beside a form of the answer, expected one of the two.");
+  request.grammar = std::move(*grammar);
+  request.tools.reads = false;  // the form leaves no room for calls
 }
 
 // ---- completions
@@ -354,6 +343,12 @@ void readMessages(Parameters& parameters, Json& conversation) {
   conversation["messages"] = std::move(checked);
 }
 
+bool isToolName(std::string_view name) {
+  return !name.empty() && name.size() <= 128 && std::all_of(name.begin(), name.end(), [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) || std::string_view("._-:/").find(c) != std::string_view::npos;
+  });
+}
+
 void readTools(Parameters& parameters, Json& conversation) {
   const Json* tools = parameters.find("tools");
   if (!tools) return;
@@ -368,25 +363,51 @@ void readTools(Parameters& parameters, Json& conversation) {
     const auto function = tool.find("function");
     if (function == tool.end() || !function->is_object() || !function->contains("name") || !(*function)["name"].is_string())
       return parameters.wrong(where + ".function", function == tool.end() ? Json() : *function, "an object with a name");
+    if (!isToolName((*function)["name"].get_ref<const std::string&>()))
+      return parameters.wrong(where + ".function.name", (*function)["name"], "up to 128 letters, digits, and . _ - : /");
+    const auto schema = function->find("parameters");
+    if (schema != function->end() && !schema->is_null() && !schema->is_object())
+      return parameters.wrong(where + ".function.parameters", *schema, "an object, a JSON schema");
   }
   if (!tools->empty()) conversation["tools"] = *tools;
 }
 
-// Calls are not parsed yet: anything but "none" is refused by name.
-void readToolChoice(Parameters& parameters, const Json& conversation) {
+// How the tools are used; forced calls get their grammar.
+void readToolChoice(Parameters& parameters, OpenAiRequest& request, const RequestBounds& bounds) {
   const Json* choice = parameters.find("tool_choice");
-  const bool hasTools = conversation.contains("tools");
-  if (choice) {
-    const bool named = choice->is_object();
-    const bool word = choice->is_string() && (*choice == "none" || *choice == "auto" || *choice == "required");
-    if (!named && !word) return parameters.wrong("tool_choice", *choice, "none, auto, required or a named function");
-    if (word && (*choice == "none" || (*choice == "auto" && !hasTools))) return;
-    if (!hasTools) return parameters.refuse("tool_choice", fmt::format("tool_choice: found {} without tools.", shown(*choice)));
-    return parameters.refuse("tool_choice",
-                             fmt::format("tool_choice: {} is not supported by this server yet; none is.", shown(*choice)));
-  }
+  const bool hasTools = request.conversation.contains("tools");
+  ToolUse& use = request.tools;
+  use.form = bounds.toolCalls;
+  use.parallel = parameters.boolean("parallel_tool_calls", true);
   if (hasTools)
-    parameters.refuse("tools", "tools: tool_choice auto, the default with tools, is not supported by this server yet; none is.");
+    for (const Json& tool : request.conversation["tools"]) use.names.push_back(tool["function"]["name"].get<std::string>());
+  std::string word = hasTools ? "auto" : "none", only;
+  if (choice) {
+    const char* expected = "none, auto, required or {\"type\": \"function\", \"function\": {\"name\": ...}}";
+    if (choice->is_string()) {
+      word = choice->get<std::string>();
+      if (word != "none" && word != "auto" && word != "required") return parameters.wrong("tool_choice", *choice, expected);
+    } else {
+      const auto function = choice->is_object() ? choice->find("function") : choice->end();
+      if (!choice->is_object() || function == choice->end() || !function->is_object() || !function->contains("name") ||
+          !(*function)["name"].is_string())
+        return parameters.wrong("tool_choice", *choice, expected);
+      word = "named";
+      only = (*function)["name"].get<std::string>();
+    }
+  }
+  if (word == "none" || (word == "auto" && !hasTools)) return;
+  if (!hasTools) return parameters.refuse("tool_choice", fmt::format("tool_choice: found {} without tools.", shown(*choice)));
+  if (!only.empty() && std::find(use.names.begin(), use.names.end(), only) == use.names.end())
+    return parameters.refuse("tool_choice", fmt::format("tool_choice: found {}, which is none of the tools.", jsonString(only)));
+  if (word == "named" && only.empty()) return parameters.wrong("tool_choice", *choice, "the name of a function");
+  use.reads = true;
+  use.isForced = word != "auto";
+  if (!only.empty()) use.parallel = false;
+  if (!use.isForced || parameters.error()) return;
+  auto grammar = toolCallGrammar(request.conversation["tools"], only, use.parallel, use.form);
+  if (!grammar) return parameters.take(grammar.error());
+  request.grammar = std::move(*grammar);
 }
 
 void readTemplateOptions(Parameters& parameters, Json& conversation) {
@@ -433,7 +454,7 @@ ApiResult<OpenAiRequest> readCompletionRequest(const Json& body, const RequestBo
     parameters.unsupported("suffix");
   for (const char* name : {"use_beam_search", "prompt_embeds", "logits_processors"})
     if (const Json* value = parameters.find(name); value && *value != false) parameters.unsupported(name);
-  refuseConstraints(parameters);
+  readForm(parameters, body, request);
   request.sampling.logprobs = request.logprobs;
   if (request.bestOf > request.n && !request.sampling.logprobs) request.sampling.logprobs = 0;
   if (request.echo && request.logprobs)
@@ -462,13 +483,13 @@ ApiResult<OpenAiRequest> readChatRequest(const Json& body, const RequestBounds& 
   request.addSpecialTokens = parameters.boolean("add_special_tokens", false);
   readTemplateOptions(parameters, request.conversation);
   readTools(parameters, request.conversation);
-  readToolChoice(parameters, request.conversation);
+  readToolChoice(parameters, request, bounds);
   for (const char* name :
        {"functions", "function_call", "audio", "modalities", "prediction", "web_search_options", "use_beam_search", "echo"})
     if (const Json* value = parameters.find(name);
         value && *value != false && *value != Json::array({"text"}) && *value != "none")
       parameters.unsupported(name);
-  refuseConstraints(parameters);
+  readForm(parameters, body, request);
   return resultOf(parameters, std::move(request));
 }
 

@@ -5,7 +5,9 @@
 
 #include "engine/sample/sampling_params.h"
 #include "engine/server/api_error.h"
+#include "engine/server/tool_calls.h"
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <variant>
@@ -20,6 +22,7 @@ using PromptInput = std::variant<std::string, TokenIds>;
 struct RequestBounds {
   std::string modelName;
   int64_t maxModelLen = 0, vocabSize = 0;
+  ToolCallForm toolCalls = {};  // as the model's template shows them
 };
 
 // A completion or a chat completion.
@@ -37,6 +40,8 @@ struct OpenAiRequest {
   std::vector<std::string> stop;
   bool includeStop = false, skipSpecialTokens = true, addSpecialTokens = true, returnTokenIds = false;
   std::optional<int> logprobs;                  // alternatives to show of each token; 0: its own logprob only
+  std::shared_ptr<const Grammar> grammar;       // that the answer must match; null: none
+  ToolUse tools;                                // chat
   std::optional<int64_t> truncatePromptTokens;  // keep the last so many; -1: what the context holds
 };
 

@@ -13,6 +13,7 @@
 #include <ctime>
 #include <functional>
 #include <map>
+#include <mutex>
 
 namespace headroom::engine {
 namespace {
@@ -80,6 +81,9 @@ struct OpenAiRoutes::Impl {
   RouteOptions options;
   boost::asio::thread_pool workers;
   int64_t created;
+  const ToolCallForm toolCalls = chatTemplate ? toolCallFormOf(chatTemplate->source()) : ToolCallForm();
+  std::once_flag trieOnce;
+  std::shared_ptr<const TokenTrie> trie;  // made by the first request that needs it
 
   using Handler = void (Impl::*)(const Exchange&);
   struct Route {
@@ -100,7 +104,7 @@ struct OpenAiRoutes::Impl {
       {"/engine/events", {"GET", &Impl::engineEvents, false, false}},
   };
 
-  RequestBounds bounds() const { return {options.modelName, service.maxModelLen(), service.vocabSize()}; }
+  RequestBounds bounds() const { return {options.modelName, service.maxModelLen(), service.vocabSize(), toolCalls}; }
 
   void handle(const Exchange& exchange) {
     const HttpRequest& request = exchange->request();
@@ -227,6 +231,18 @@ struct OpenAiRoutes::Impl {
     return [exchange, error = std::move(error)] { answerError(exchange, error); };
   }
 
+  // The vocabulary without special tokens, which are no text.
+  std::shared_ptr<const TokenTrie> tokenTrie() {
+    std::call_once(trieOnce, [this] {
+      const std::vector<int32_t> ends = tokenizer->eosTokenIds();
+      trie = std::make_shared<const TokenTrie>(tokenizer->vocabSize(), [&](int32_t token) {
+        const bool isEnd = std::find(ends.begin(), ends.end(), token) != ends.end();
+        return isEnd || tokenizer->isSpecial(token) ? std::string() : tokenizer->tokenBytes(token);
+      });
+    });
+    return trie;
+  }
+
   template <class Request>
   void generate(const Exchange& exchange, Request read) {
     onWorker(exchange, [this, read](const Exchange& exchange) -> std::function<void()> {
@@ -235,10 +251,16 @@ struct OpenAiRoutes::Impl {
       exchange->request().body = {};
       auto request = read(*body, bounds());
       if (!request) return refusal(exchange, request.error());
+      // Some models write the tag of a call as a special token, which must stay in the text then.
+      if (request->tools.reads && request->tools.form.isTagged && tokenizer) {
+        const auto tag = tokenizer->tokenId("<tool_call>");
+        if (tag && tokenizer->isSpecial(*tag)) request->skipSpecialTokens = false;
+      }
       auto prompts = prepare(*request);
       if (!prompts) return refusal(exchange, prompts.error());
+      auto vocabulary = request->grammar ? tokenTrie() : nullptr;
       auto generation = std::make_shared<Generation>(exchange, service, tokenizer ? *tokenizer : kNoTokenizer, options.modelName,
-                                                     std::move(*request), std::move(*prompts));
+                                                     std::move(*request), std::move(*prompts), std::move(vocabulary));
       return [generation] { generation->start(); };
     });
   }
@@ -265,7 +287,8 @@ struct OpenAiRoutes::Impl {
     // Without a tokenizer token ids are still served.
     const bool onlyIds = std::all_of(request.prompts.begin(), request.prompts.end(),
                                      [](const PromptInput& prompt) { return std::holds_alternative<TokenIds>(prompt); });
-    if (const auto error = whyNoText(); error && (request.chat || !onlyIds || request.echo || !request.stop.empty()))
+    if (const auto error = whyNoText();
+        error && (request.chat || !onlyIds || request.echo || !request.stop.empty() || request.grammar))
       return tl::unexpected(*error);
     std::vector<PreparedPrompt> prompts;
     const RequestBounds limits = bounds();
