@@ -38,7 +38,7 @@ class Camera {
     for (const Look& look : kLooks) {
       m_settings.setTheme(look.theme);
       m_settings.setLanguage(QString::fromLatin1(look.language));
-      QTest::qWait(600);
+      QTest::qWait(1000);
       shoot(page, QString::fromLatin1(look.name));
     }
     m_settings.setTheme(ui::ThemeChoice::Light);

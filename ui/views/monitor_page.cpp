@@ -385,7 +385,7 @@ int MonitorPage::ttftPointCount() const {
 void MonitorPage::changeEvent(QEvent* event) {
   QWidget::changeEvent(event);
   if (event->type() == QEvent::LanguageChange) d->retranslate();
-  if (event->type() == QEvent::PaletteChange) d->schedule();
+  if (event->type() == QEvent::PaletteChange) d->refresh();  // nothing else comes when no engine runs
 }
 
 void MonitorPage::showEvent(QShowEvent* event) {
