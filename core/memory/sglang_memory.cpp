@@ -18,9 +18,9 @@ Bytes smallest(const Machine& machine) {
 }  // namespace
 
 Bytes sgLangFreeAtStart(const MachineGpu& gpu, int ranks) {
-  // Start-up logs: 0.5 GiB for one GPU, 0.5 to 0.65 on PCIe with two, 1.4 to 2.1 with several on NVLink.
+  // Start-up logs: 0.5 GiB for one GPU, 0.5 to 0.65 on PCIe with two, 2.1 with several on NVLink.
   double context = 0.5;
-  if (ranks > 1) context = gpu.spec.link == LinkKind::NvLink ? 1.7 : 0.6;
+  if (ranks > 1) context = gpu.spec.link == LinkKind::NvLink ? 2.1 : 0.6;
   return gpu.totalMemory - Bytes(static_cast<int64_t>(context * kGiB));
 }
 
