@@ -158,13 +158,13 @@ class OpenAiRoutesTest : public QObject {
   }
 
   void stopsAtAStringAndCancelsAtOnce() {
-    FakeServer server("Hello, world", {}, 2ms);
+    FakeServer server("Hello, world", {}, 20ms);
     const Json answer = parsed(server.post(kTextPath, textBody({{"stop", "lo, w"}, {"ignore_eos", true}, {"max_tokens", 400}})));
     QCOMPARE(answer["choices"][0]["text"].get<std::string>(), std::string("Hel"));
     QCOMPARE(answer["choices"][0]["finish_reason"].get<std::string>(), std::string("stop"));
     QCOMPARE(answer["choices"][0]["stop_reason"].get<std::string>(), std::string("lo, w"));
     QCOMPARE(answer["usage"]["completion_tokens"].get<int>(), 8);
-    QVERIFY(eventually([&] { return server.service.active() == 0; }, 200));
+    QVERIFY(eventually([&] { return server.service.active() == 0; }));
     QCOMPARE(server.service.cancelled(), 1u);
   }
 
@@ -441,17 +441,18 @@ class OpenAiRoutesTest : public QObject {
   }
   void cancelsForClientsThatLeave() {
     QFETCH(bool, stream);
-    FakeServer server("Hello, world", {}, 2ms);
+    FakeServer server("Hello, world", {}, 100ms);  // by themselves they would take most of a minute
     std::vector<RawClient> clients;
     for (int i = 0; i < 40; ++i) {
       clients.emplace_back(server.port);
       clients.back().send(requestText(
           "POST", kTextPath, textBody({{"stream", stream}, {"ignore_eos", true}, {"max_tokens", 500}, {"n", 2}}).dump()));
     }
-    QVERIFY(eventually([&] { return server.service.submitted() == 80; }, 30'000));
+    QVERIFY(eventually([&] { return server.service.submitted() == 80; }));
     if (stream) QVERIFY(clients[0].readUntilText("data: "));
     clients.clear();
-    QVERIFY(eventually([&] { return server.service.active() == 0; }, 800));
+    QVERIFY(eventually([&] { return server.service.active() == 0; }));
+    QCOMPARE(server.service.cancelled(), 80u);
     QVERIFY(eventually([&] { return server.server->openConnections() == 0; }));
     QCOMPARE(server.post(kTextPath, textBody()).status, 200);
   }
@@ -465,14 +466,11 @@ class OpenAiRoutesTest : public QObject {
           "POST", kTextPath,
           textBody({{"stream", true}, {"ignore_eos", true}, {"max_tokens", 500}, {"n", 8}, {"logprobs", 20}}).dump()));
     }
-    QVERIFY(eventually([&] { return server.service.submitted() == 160; }, 30'000));
-    QElapsedTimer timer;
-    timer.start();
+    QVERIFY(eventually([&] { return server.service.submitted() == 160; }));
     for (int i = 0; i < 10; ++i) QCOMPARE(server.post(kTextPath, textBody()).status, 200);
-    QVERIFY2(timer.elapsed() < 15'000, QByteArray::number(timer.elapsed()));
     // The engine ends them all though nobody reads.
-    QVERIFY(eventually([&] { return server.service.active() == 0; }, 20'000));
-    const auto events = eventsOf(slow[0].readResponse(30'000).body);
+    QVERIFY(eventually([&] { return server.service.active() == 0; }));
+    const auto events = eventsOf(slow[0].readResponse().body);
     size_t tokens = 0;
     for (const Json& event : events)
       for (const Json& choice : event["choices"]) tokens += choice["logprobs"]["tokens"].size();
@@ -489,7 +487,7 @@ class OpenAiRoutesTest : public QObject {
           requestText("POST", kChatPath, chatBody({{"stream", true}, {"ignore_eos", true}, {"max_tokens", 48}}).dump()));
     }
     for (RawClient& client : clients) {
-      const RawResponse response = client.readResponse(30'000);
+      const RawResponse response = client.readResponse();
       QCOMPARE(joined(eventsOf(response.body)), std::string("Hello, worldHello, worldHello, worldHello, world"));
     }
   }
@@ -513,7 +511,7 @@ class OpenAiRoutesTest : public QObject {
     RawClient large(server.port);
     large.send(requestText("POST", kTextPath, body.dump()));
     QCOMPARE(server.post(kTextPath, textBody()).status, 200);
-    const RawResponse refused = large.readResponse(30'000);
+    const RawResponse refused = large.readResponse();
     QCOMPARE(refused.status, 400);
     QVERIFY(refused.body.find("8388609 tokens") != std::string::npos);
   }
