@@ -68,8 +68,6 @@ ApiResult<std::shared_ptr<const Grammar>> toolCallGrammar(const Json& tools, con
     all = several(
         builder.sequence({builder.literal(fmt::format("{}\n", kOpen)), call, builder.literal(fmt::format("\n{}", kClose))}),
         "\n");
-  else if (parallel)
-    all = builder.sequence({builder.literal("["), several(call, ", "), builder.literal("]")});
   auto grammar = builder.build(all, "tools");
   if (!grammar) return tl::unexpected(grammarError(grammar.error(), "tools"));
   return std::move(*grammar);

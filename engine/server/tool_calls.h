@@ -32,7 +32,8 @@ struct ToolUse {
   std::vector<std::string> names;
 };
 
-// Calls of `tools` (checked before), of the one called `only` where it is not empty: one or, with `parallel`, several.
+// Calls of `tools` (checked before), of the one called `only` where it is not empty: one or, with `parallel` in the
+// tagged form, several. Templates without tags show one call an answer.
 ApiResult<std::shared_ptr<const Grammar>> toolCallGrammar(const nlohmann::ordered_json& tools, const std::string& only,
                                                           bool parallel, const ToolCallForm& form);
 

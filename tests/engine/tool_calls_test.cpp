@@ -70,15 +70,18 @@ class ToolCallsTest : public QObject {
   }
 
   void grammarIsOneOrMoreCalls() {
-    const auto several = toolCallGrammar(kTools, "", true, {});
+    const auto several = toolCallGrammar(kTools, "", true, {true, "arguments"});
     QVERIFY2(several.has_value(), several ? "" : several.error().message.c_str());
-    QVERIFY(matches(*several, "[{\"name\": \"get_time\", \"arguments\": {}}]"));
-    QVERIFY(matches(
-        *several,
-        "[{\"name\": \"get_weather\", \"arguments\": {\"city\":\"Paris\"}}, {\"name\": \"get_time\", \"arguments\": {}}]"));
-    QVERIFY(!matches(*several, "[]"));
-    QVERIFY(!matches(*several, "[{\"name\": \"other\", \"arguments\": {}}]"));
-    QVERIFY(!matches(*several, "[{\"name\": \"get_weather\", \"arguments\": {}}]"));
+    const std::string weather = "<tool_call>\n{\"name\": \"get_weather\", \"arguments\": {\"city\":\"Paris\"}}\n</tool_call>";
+    QVERIFY(matches(*several, weather));
+    QVERIFY(matches(*several, weather + "\n" + weather));
+    QVERIFY(!matches(*several, ""));
+    QVERIFY(!matches(*several, "<tool_call>\n{\"name\": \"other\", \"arguments\": {}}\n</tool_call>"));
+    QVERIFY(!matches(*several, "<tool_call>\n{\"name\": \"get_weather\", \"arguments\": {}}\n</tool_call>"));
+    const auto plain = toolCallGrammar(kTools, "", true, {});
+    QVERIFY(plain.has_value());
+    QVERIFY(matches(*plain, "{\"name\": \"get_time\", \"arguments\": {}}"));
+    QVERIFY(!matches(*plain, "[{\"name\": \"get_time\", \"arguments\": {}}]"));
     const auto single = toolCallGrammar(kTools, "", false, {});
     QVERIFY(single.has_value());
     QVERIFY(matches(*single, "{\"name\": \"get_time\", \"arguments\": {}}"));
