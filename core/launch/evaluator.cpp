@@ -101,8 +101,9 @@ MatrixFormat matrixFormatOf(const ModelConfig& config, const ResolvedOptions& op
   return options.dtype == DType::F32 ? MatrixFormat::ThirtyTwoBit : MatrixFormat::SixteenBit;
 }
 
-LayoutEvaluator::LayoutEvaluator(const ModelSource& model, const Machine& machine, const ResolvedOptions& options)
-    : m_model(model), m_machine(machine), m_options(options), m_context(std::make_shared<GridContext>()) {
+LayoutEvaluator::LayoutEvaluator(const ModelSource& model, const CondensedModel& condensed, const Machine& machine,
+                                 const ResolvedOptions& options)
+    : m_model(model), m_condensed(condensed), m_machine(machine), m_options(options), m_context(std::make_shared<GridContext>()) {
   GridContext& context = *m_context;
   context.engine = options.engine.kind;
   context.order = gpuOrder(machine);
@@ -116,12 +117,18 @@ LayoutEvaluator::LayoutEvaluator(const ModelSource& model, const Machine& machin
   context.layers = model.config.layerCount();
 }
 
+WeightTable LayoutEvaluator::weightTable(const std::function<int64_t(const TensorEntry&)>& bytesOf) const {
+  return WeightTable(m_condensed.model(),
+                     [&](const TensorEntry& tensor) { return bytesOf(tensor) * m_condensed.count(tensor); });
+}
+
 void LayoutEvaluator::meanBytes(const std::function<int64_t(const TensorEntry&)>& bytesOf) {
   int64_t layerBytes = 0, layerElements = 0, headBytes = 0, headElements = 0;
-  for (const TensorEntry& tensor : m_model.inventory.tensors) {
+  for (const TensorEntry& tensor : m_condensed.model().inventory.tensors) {
     if (!tensor.loaded || tensor.shape.size() < 2) continue;
-    (tensor.layer >= 0 ? layerBytes : headBytes) += bytesOf(tensor);
-    (tensor.layer >= 0 ? layerElements : headElements) += tensor.parameters();
+    const int64_t count = m_condensed.count(tensor);
+    (tensor.layer >= 0 ? layerBytes : headBytes) += bytesOf(tensor) * count;
+    (tensor.layer >= 0 ? layerElements : headElements) += tensor.parameters() * count;
   }
   if (layerElements > 0) m_layerBytesPerElement = static_cast<double>(layerBytes) / static_cast<double>(layerElements);
   if (headElements > 0) m_headBytesPerElement = static_cast<double>(headBytes) / static_cast<double>(headElements);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "core/launch/planner.h"
+#include "core/layout/condensed_model.h"
 #include "core/memory/weight_table.h"
 #include "core/performance/roofline.h"
 
@@ -67,7 +68,8 @@ MatrixFormat matrixFormatOf(const ModelConfig& config, const ResolvedOptions& op
 
 class LayoutEvaluator {
  public:
-  LayoutEvaluator(const ModelSource& model, const Machine& machine, const ResolvedOptions& options);
+  LayoutEvaluator(const ModelSource& model, const CondensedModel& condensed, const Machine& machine,
+                  const ResolvedOptions& options);
   virtual ~LayoutEvaluator() = default;
   LayoutPlan evaluate(int tp, int pp, int dp);
 
@@ -82,10 +84,13 @@ class LayoutEvaluator {
   // Of accepted sizes. unitsNeeded is for `requests` at once on the replica.
   virtual std::shared_ptr<const ReplicaPlan> replica(int tp, int pp, int dp, int64_t requests) = 0;
 
+  // The table of weights as `bytesOf` says the engine holds a tensor.
+  WeightTable weightTable(const std::function<int64_t(const TensorEntry&)>& bytesOf) const;
   // Mean bytes of an element in the layers' and in the outer matrices, for predictions.
   void meanBytes(const std::function<int64_t(const TensorEntry&)>& bytesOf);
 
   const ModelSource& m_model;
+  const CondensedModel& m_condensed;
   const Machine& m_machine;
   ResolvedOptions m_options;
   std::shared_ptr<GridContext> m_context;
@@ -103,7 +108,8 @@ class LayoutEvaluator {
 // Engines that split evenly by published rules: vLLM, SGLang, TensorRT-LLM.
 class EvenEvaluator : public LayoutEvaluator {
  public:
-  EvenEvaluator(const ModelSource& model, const Machine& machine, const ResolvedOptions& options, const EngineRules& rules,
+  EvenEvaluator(const ModelSource& model, const CondensedModel& condensed, const Machine& machine,
+                const ResolvedOptions& options, const EngineRules& rules,
                 std::optional<DType> askedDType, bool vocabularyPadded, bool replicasShareExperts);
 
  protected:
@@ -134,17 +140,25 @@ class EvenEvaluator : public LayoutEvaluator {
   std::map<std::pair<int, int>, WeightTable::Shares> m_shares;
 };
 
-std::unique_ptr<LayoutEvaluator> makeHeadroomEvaluator(const ModelSource& model, const Machine& machine,
-                                                       const ResolvedOptions& options);
-std::unique_ptr<LayoutEvaluator> makeVllmEvaluator(const ModelSource& model, const Machine& machine,
-                                                   const ResolvedOptions& options, const PlanOptions& asked);
-std::unique_ptr<LayoutEvaluator> makeSgLangEvaluator(const ModelSource& model, const Machine& machine,
-                                                     const ResolvedOptions& options, const PlanOptions& asked);
-std::unique_ptr<LayoutEvaluator> makeTensorRtEvaluator(const ModelSource& model, const Machine& machine,
-                                                       const ResolvedOptions& options, const PlanOptions& asked);
-std::unique_ptr<LayoutEvaluator> makeLlamaCppEvaluator(const ModelSource& model, const Machine& machine,
-                                                       const ResolvedOptions& options, const PlanOptions& asked);
+// `lengthWasAsked` false: lowers options.maxModelLen to what fits on the machine's best layout.
+std::unique_ptr<LayoutEvaluator> makeHeadroomEvaluator(const ModelSource& model, const CondensedModel& condensed,
+                                                       const Machine& machine, ResolvedOptions& options, bool lengthWasAsked);
+std::unique_ptr<LayoutEvaluator> makeVllmEvaluator(const ModelSource& model, const CondensedModel& condensed,
+                                                   const Machine& machine, const ResolvedOptions& options,
+                                                   const PlanOptions& asked);
+std::unique_ptr<LayoutEvaluator> makeSgLangEvaluator(const ModelSource& model, const CondensedModel& condensed,
+                                                     const Machine& machine, const ResolvedOptions& options,
+                                                     const PlanOptions& asked);
+std::unique_ptr<LayoutEvaluator> makeTensorRtEvaluator(const ModelSource& model, const CondensedModel& condensed,
+                                                       const Machine& machine, const ResolvedOptions& options,
+                                                       const PlanOptions& asked);
+std::unique_ptr<LayoutEvaluator> makeLlamaCppEvaluator(const ModelSource& model, const CondensedModel& condensed,
+                                                       const Machine& machine, const ResolvedOptions& options,
+                                                       const PlanOptions& asked);
 
+// Options after defaults; Headroom's length is still the model's own where none was asked.
+Result<ResolvedOptions> resolveHeadroomDefaults(const ModelSource& model, const CondensedModel& condensed, const Machine& machine,
+                                                const PlanOptions& options);
 Result<ResolvedOptions> resolveVllmOptions(const ModelSource& model, const Machine& machine, const PlanOptions& options);
 Result<ResolvedOptions> resolveSgLangOptions(const ModelSource& model, const Machine& machine, const PlanOptions& options);
 Result<ResolvedOptions> resolveTensorRtOptions(const ModelSource& model, const Machine& machine, const PlanOptions& options);

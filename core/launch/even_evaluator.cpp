@@ -59,16 +59,16 @@ std::vector<Reason> reasonsOf(const std::vector<RuleFinding>& findings) {
 
 }  // namespace
 
-EvenEvaluator::EvenEvaluator(const ModelSource& model, const Machine& machine, const ResolvedOptions& options,
+EvenEvaluator::EvenEvaluator(const ModelSource& model, const CondensedModel& condensed, const Machine& machine, const ResolvedOptions& options,
                              const EngineRules& rules, std::optional<DType> askedDType, bool vocabularyPadded,
                              bool replicasShareExperts)
-    : LayoutEvaluator(model, machine, options),
+    : LayoutEvaluator(model, condensed, machine, options),
       m_rules(rules),
       m_ruleContext{model, machine, versionOf(options.engine), askedDType, options.quantization},
       m_vocabularyPadded(vocabularyPadded),
       m_replicasShareExperts(replicasShareExperts),
       m_online8Bit((options.quantization == "fp8" || options.quantization == "int8") && !model.config.quantization),
-      m_table(model, [this](const TensorEntry& tensor) { return heldBytes(tensor); }) {
+      m_table(weightTable([this](const TensorEntry& tensor) { return heldBytes(tensor); })) {
   for (const LayerSpec& layer : model.config.layers) m_hasExperts = m_hasExperts || layer.ffn == FfnKind::MixtureOfExperts;
   meanBytes([this](const TensorEntry& tensor) { return heldBytes(tensor); });
   m_context->acceptedTp = acceptedTpSizes(rules, m_ruleContext, machine.size());

@@ -10,6 +10,8 @@
 namespace headroom {
 namespace {
 
+constexpr int64_t kLeastModelLen = 256;  // a length that was not asked for is not lowered beyond this
+
 // Layers that take the same cache and buffers.
 bool sameBuffers(const LayerSpec& a, const LayerSpec& b) {
   return sameKvShape(a, b) && a.qHeads == b.qHeads && a.rope == b.rope && a.localRope == b.localRope && a.ffn == b.ffn &&
@@ -19,11 +21,12 @@ bool sameBuffers(const LayerSpec& a, const LayerSpec& b) {
 
 class HeadroomEvaluator : public LayoutEvaluator {
  public:
-  HeadroomEvaluator(const ModelSource& model, const Machine& machine, const ResolvedOptions& options)
-      : LayoutEvaluator(model, machine, options),
+  HeadroomEvaluator(const ModelSource& model, const CondensedModel& condensed, const Machine& machine,
+                    const ResolvedOptions& options)
+      : LayoutEvaluator(model, condensed, machine, options),
         m_limits(engineLimits(options)),
-        m_splitter(model),
-        m_table(model, [this](const TensorEntry& tensor) { return loadedBytes(tensor, m_limits.computeDType).count(); }) {
+        m_splitter(condensed),
+        m_table(weightTable([this](const TensorEntry& tensor) { return loadedBytes(tensor, m_limits.computeDType).count(); })) {
     meanBytes([this](const TensorEntry& tensor) { return loadedBytes(tensor, m_limits.computeDType).count(); });
     m_memoryProvenance = machine.isLocal ? Provenance::Exact : Provenance::Modelled;
     std::vector<Reason> warnings;
@@ -37,6 +40,20 @@ class HeadroomEvaluator : public LayoutEvaluator {
       m_kindOf.push_back(static_cast<int>(found - m_kindLayer.begin()));
       if (found == m_kindLayer.end()) m_kindLayer.push_back(i);
     }
+  }
+
+  // Lowers the length to what fits on the best of the layouts that take the whole machine; the new length.
+  int64_t lowerLength() {
+    const int64_t positions = m_limits.maxModelLen, least = std::min<int64_t>(positions, kLeastModelLen);
+    const int gpus = m_machine.size();
+    setLength(least);
+    int64_t fits = -1;
+    for (int stages = 1; stages <= std::min<int64_t>(gpus, m_model.config.layerCount()) && fits < positions; ++stages) {
+      const int tp = static_cast<int>(std::min<int64_t>(gpus / stages, std::max<int64_t>(1, m_model.config.qHeads)));
+      if (!accept(tp, stages, 1).refusal) fits = std::max(fits, tokensThatFit(tp, stages, positions));
+    }
+    setLength(fits > 0 ? std::min(positions, std::max(fits, least)) : positions);
+    return m_limits.maxModelLen;
   }
 
  protected:
@@ -110,6 +127,39 @@ class HeadroomEvaluator : public LayoutEvaluator {
     std::vector<Class> classes;
   };
 
+  void setLength(int64_t length) {
+    m_options.maxModelLen = m_limits.maxModelLen = length;
+    m_context->maxModelLen = length;
+    m_context->tokensPerRequest = headroom::tokensPerRequest(m_options);
+    m_activations.clear();
+    m_replicas.clear();
+  }
+
+  // Tokens of one sequence beside weights and buffers, at most `most`; -1 when these alone do not fit. The limits hold the least
+  // length; longer ones take the same more of every rank, for the table of blocks.
+  int64_t tokensThatFit(int tp, int pp, int64_t most) {
+    const std::shared_ptr<const ReplicaPlan> plan = replica(tp, pp, 1, 1);
+    const int64_t tableOfBlock = blockTableBytes(), listed = plan->unitsPerRequest;
+    int64_t blocks = ceilDiv(most, m_limits.blockTokens);
+    for (int rank = 0; rank < tp * pp; ++rank) {
+      const PartBytes& part = plan->part(rank / tp, rank % tp);
+      const MachineGpu& gpu = m_context->gpus[m_context->order[rank]];
+      const int64_t room = (budgetOf(*m_context, gpu, *plan, part) - part.taken()).count();
+      if (room < 0 || room < part.cacheUnit.count() * listed) return -1;
+      blocks = std::min(blocks, (room + tableOfBlock * listed) / (part.cacheUnit.count() + tableOfBlock));
+    }
+    return std::min(most, blocks * m_limits.blockTokens);
+  }
+
+  // Of one more block a sequence, by the engine's own list of buffers.
+  int64_t blockTableBytes() const {
+    RankSlice none;
+    EngineLimits one = m_limits, two = m_limits;
+    one.maxModelLen = m_limits.blockTokens;
+    two.maxModelLen = 2 * m_limits.blockTokens;
+    return (activationBytes(m_model.config, none, 1, 1, two) - activationBytes(m_model.config, none, 1, 1, one)).count();
+  }
+
   const Ranks& ranksOf(int tp) {
     const auto [found, isNew] = m_ranks.try_emplace(tp);
     Ranks& ranks = found->second;
@@ -144,9 +194,7 @@ class HeadroomEvaluator : public LayoutEvaluator {
   const std::vector<Range>& stagesOf(int pp) {
     std::vector<Range>& stages = m_stages[pp];
     if (!stages.empty()) return stages;
-    const Result<ParallelLayout> layout = m_splitter.layout(1, pp, 1);  // stages are cut alike for every TP
-    expects(layout.has_value(), "stages of a size that was accepted");
-    for (const RankSlice& slice : layout->ranks) stages.push_back(slice.layers);
+    stages = m_splitter.stages(pp);  // cut alike for every TP
     return stages;
   }
 
@@ -186,9 +234,11 @@ class HeadroomEvaluator : public LayoutEvaluator {
 
 }  // namespace
 
-std::unique_ptr<LayoutEvaluator> makeHeadroomEvaluator(const ModelSource& model, const Machine& machine,
-                                                       const ResolvedOptions& options) {
-  return std::make_unique<HeadroomEvaluator>(model, machine, options);
+std::unique_ptr<LayoutEvaluator> makeHeadroomEvaluator(const ModelSource& model, const CondensedModel& condensed,
+                                                       const Machine& machine, ResolvedOptions& options, bool lengthWasAsked) {
+  auto evaluator = std::make_unique<HeadroomEvaluator>(model, condensed, machine, options);
+  if (!lengthWasAsked) options.maxModelLen = evaluator->lowerLength();
+  return evaluator;
 }
 
 }  // namespace headroom

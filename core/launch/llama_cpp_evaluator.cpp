@@ -11,10 +11,10 @@ namespace {
 
 class LlamaCppEvaluator : public LayoutEvaluator {
  public:
-  LlamaCppEvaluator(const ModelSource& model, const Machine& machine, const ResolvedOptions& options, const PlanOptions& asked)
-      : LayoutEvaluator(model, machine, options),
+  LlamaCppEvaluator(const ModelSource& model, const CondensedModel& condensed, const Machine& machine, const ResolvedOptions& options, const PlanOptions& asked)
+      : LayoutEvaluator(model, condensed, machine, options),
         m_ruleContext{model, machine, versionOf(options.engine), asked.dtype, options.quantization},
-        m_table(model, [this](const TensorEntry& tensor) { return heldBytes(tensor); }) {
+        m_table(weightTable([this](const TensorEntry& tensor) { return heldBytes(tensor); })) {
     meanBytes([this](const TensorEntry& tensor) { return heldBytes(tensor); });
     for (const LayerSpec& layer : model.config.layers) m_experts = std::max(m_experts, layer.moe.experts);
   }
@@ -196,9 +196,9 @@ class LlamaCppEvaluator : public LayoutEvaluator {
 
 }  // namespace
 
-std::unique_ptr<LayoutEvaluator> makeLlamaCppEvaluator(const ModelSource& model, const Machine& machine,
+std::unique_ptr<LayoutEvaluator> makeLlamaCppEvaluator(const ModelSource& model, const CondensedModel& condensed, const Machine& machine,
                                                        const ResolvedOptions& options, const PlanOptions& asked) {
-  return std::make_unique<LlamaCppEvaluator>(model, machine, options, asked);
+  return std::make_unique<LlamaCppEvaluator>(model, condensed, machine, options, asked);
 }
 
 }  // namespace headroom

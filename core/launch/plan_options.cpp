@@ -5,6 +5,7 @@
 #include "core/memory/vllm_memory.h"
 
 #include <algorithm>
+#include <map>
 
 namespace headroom {
 namespace {
@@ -54,8 +55,9 @@ Status checkLength(const ModelConfig& config, const PlanOptions& options) {
   return {};
 }
 
-bool blockQuantized(const ModelSource& model) {
-  return std::any_of(model.inventory.tensors.begin(), model.inventory.tensors.end(), [](const TensorEntry& tensor) {
+bool blockQuantized(const CondensedModel& model) {
+  const std::vector<TensorEntry>& tensors = model.model().inventory.tensors;
+  return std::any_of(tensors.begin(), tensors.end(), [](const TensorEntry& tensor) {
     return tensor.loaded && tensor.layer >= 0 && isBlockQuantized(tensor.dtype);
   });
 }
@@ -64,18 +66,39 @@ bool blockQuantized(const ModelSource& model) {
 int64_t tokensThatFit(const ModelSource& model, const Machine& machine, const ResolvedOptions& options,
                       const ParallelLayout& layout) {
   EngineLimits limits = engineLimits(options);
-  limits.maxModelLen = std::min<int64_t>(limits.maxModelLen, kLeastModelLen);
-  const auto least = planEngineMemory(model, layout, machine, limits, options.gpuMemoryUtilization);
-  if (!least) return -1;
-  // Buffers grow a little with the length: ask again with what seems to fit.
-  int64_t tokens = std::min(least->kvBlocks * limits.blockTokens, options.maxModelLen);
-  for (int round = 0; round < 4; ++round) {
-    limits.maxModelLen = tokens;
-    if (const auto plan = planEngineMemory(model, layout, machine, limits, options.gpuMemoryUtilization)) return tokens;
-    tokens = tokens / limits.blockTokens * 15 / 16 * limits.blockTokens;
-    if (tokens < kLeastModelLen) break;
+  std::map<int, int> ranksOnGpu;
+  for (const RankSlice& rank : layout.ranks) ++ranksOnGpu[rank.gpu];
+  struct RankRoom {
+    Bytes beforeActivations, block;
+  };
+  std::vector<RankRoom> rooms;  // weights are summed once
+  for (const RankSlice& rank : layout.ranks) {
+    if (rank.gpu < 0 || rank.gpu >= machine.size()) return -1;
+    const double budget = static_cast<double>(machine.gpus[rank.gpu].totalMemory.count()) * options.gpuMemoryUtilization;
+    rooms.push_back({Bytes(static_cast<int64_t>(budget) / ranksOnGpu[rank.gpu]) -
+                         weightBytes(model, rank, layout.tp, limits.computeDType),
+                     kvBytesPerBlock(model.config, rank, limits)});
   }
-  return std::min(kLeastModelLen, options.maxModelLen);
+  // Blocks that the tightest rank has room for when the engine is sized for `length`; negative when not even its buffers fit.
+  auto blocksAt = [&](int64_t length) {
+    limits.maxModelLen = length;
+    int64_t blocks = ceilDiv(options.maxModelLen, limits.blockTokens);
+    for (size_t i = 0; i < rooms.size(); ++i) {
+      const Bytes room =
+          rooms[i].beforeActivations - activationBytes(model.config, layout.ranks[i], layout.tp, layout.pp, limits);
+      if (room.count() < 0) return int64_t{-1};
+      if (rooms[i].block.count() > 0) blocks = std::min(blocks, room / rooms[i].block);
+    }
+    return blocks;
+  };
+  const int64_t least = std::min<int64_t>(options.maxModelLen, kLeastModelLen);
+  int64_t good = least / limits.blockTokens, bad = ceilDiv(options.maxModelLen, limits.blockTokens) + 1;
+  if (blocksAt(least) < ceilDiv(least, limits.blockTokens)) return -1;
+  while (bad - good > 1) {
+    const int64_t middle = good + (bad - good) / 2;
+    (blocksAt(middle * limits.blockTokens) >= middle ? good : bad) = middle;
+  }
+  return std::max(least, std::min(options.maxModelLen, good * limits.blockTokens));
 }
 
 }  // namespace
@@ -90,8 +113,8 @@ EngineLimits engineLimits(const ResolvedOptions& options) {
   return limits;
 }
 
-Result<ResolvedOptions> resolveHeadroomOptions(const ModelSource& model, const Machine& machine, const PlanOptions& options,
-                                               const ParallelLayout* layout) {
+Result<ResolvedOptions> resolveHeadroomDefaults(const ModelSource& model, const CondensedModel& condensed, const Machine& machine,
+                                                const PlanOptions& options) {
   const ModelConfig& config = model.config;
   if (Status good = checkCommon(model, machine, options); !good) return tl::unexpected(good.error());
   if (Status good = checkLength(config, options); !good) return tl::unexpected(good.error());
@@ -102,7 +125,7 @@ Result<ResolvedOptions> resolveHeadroomOptions(const ModelSource& model, const M
   ResolvedOptions resolved;
   resolved.engine = options.engine;
   resolved.dtype = config.dtype;
-  if (blockQuantized(model)) resolved.dtype = DType::F16;
+  if (blockQuantized(condensed)) resolved.dtype = DType::F16;
   if (!isComputeType(resolved.dtype)) resolved.dtype = DType::BF16;
   if (options.dtype) {
     if (!isComputeType(*options.dtype)) {
@@ -124,24 +147,21 @@ Result<ResolvedOptions> resolveHeadroomOptions(const ModelSource& model, const M
   resolved.inputLen = options.inputLen.value_or(0);
   resolved.outputLen = options.outputLen.value_or(0);
   resolved.maxModelLen = options.maxModelLen.value_or(positionsOf(config));
-  if (options.maxModelLen) return resolved;
+  return resolved;
+}
 
+Result<ResolvedOptions> resolveHeadroomOptions(const ModelSource& model, const Machine& machine, const PlanOptions& options,
+                                               const ParallelLayout* layout) {
+  const CondensedModel condensed(model);
+  Result<ResolvedOptions> resolved = resolveHeadroomDefaults(model, condensed, machine, options);
+  if (!resolved || options.maxModelLen) return resolved;
   // The model's own length, or what fits of it.
-  int64_t fits = -1;
   if (layout) {
-    fits = tokensThatFit(model, machine, resolved, *layout);
+    const int64_t fits = tokensThatFit(model, machine, *resolved, *layout);
+    if (fits > 0) resolved->maxModelLen = std::min(resolved->maxModelLen, fits);
   } else {
-    const HeadroomSplitter splitter(model);
-    const std::vector<int> order = gpuOrder(machine);
-    for (int stages = 1; stages <= std::min<int64_t>(machine.size(), config.layerCount()) && fits < resolved.maxModelLen;
-         ++stages) {
-      const int tp = static_cast<int>(std::min<int64_t>(machine.size() / stages, std::max<int64_t>(1, config.qHeads)));
-      const std::vector<int> gpus(order.begin(), order.begin() + tp * stages);
-      if (const auto candidate = splitter.layout(tp, stages, 1, gpus))
-        fits = std::max(fits, tokensThatFit(model, machine, resolved, *candidate));
-    }
+    makeHeadroomEvaluator(model, condensed, machine, *resolved, false);
   }
-  if (fits > 0) resolved.maxModelLen = std::min(resolved.maxModelLen, fits);
   return resolved;
 }
 

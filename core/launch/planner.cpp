@@ -15,7 +15,8 @@ namespace {
 constexpr std::array<EngineKind, 5> kPlannedEngines{EngineKind::Headroom, EngineKind::Vllm, EngineKind::SgLang,
                                                     EngineKind::TensorRtLlm, EngineKind::LlamaCpp};
 
-Result<ResolvedOptions> resolveOptions(const ModelSource& model, const Machine& machine, const PlanOptions& options) {
+Result<ResolvedOptions> resolveOptions(const ModelSource& model, const CondensedModel& condensed, const Machine& machine,
+                                       const PlanOptions& options) {
   switch (options.engine.kind) {
     case EngineKind::Vllm:
       return resolveVllmOptions(model, machine, options);
@@ -28,24 +29,24 @@ Result<ResolvedOptions> resolveOptions(const ModelSource& model, const Machine& 
     case EngineKind::Headroom:
       break;
   }
-  return resolveHeadroomOptions(model, machine, options);
+  return resolveHeadroomDefaults(model, condensed, machine, options);
 }
 
-std::unique_ptr<LayoutEvaluator> evaluatorFor(const ModelSource& model, const Machine& machine, const PlanOptions& asked,
-                                              const ResolvedOptions& options) {
+std::unique_ptr<LayoutEvaluator> evaluatorFor(const ModelSource& model, const CondensedModel& condensed, const Machine& machine,
+                                              const PlanOptions& asked, ResolvedOptions& options) {
   switch (options.engine.kind) {
     case EngineKind::Vllm:
-      return makeVllmEvaluator(model, machine, options, asked);
+      return makeVllmEvaluator(model, condensed, machine, options, asked);
     case EngineKind::SgLang:
-      return makeSgLangEvaluator(model, machine, options, asked);
+      return makeSgLangEvaluator(model, condensed, machine, options, asked);
     case EngineKind::TensorRtLlm:
-      return makeTensorRtEvaluator(model, machine, options, asked);
+      return makeTensorRtEvaluator(model, condensed, machine, options, asked);
     case EngineKind::LlamaCpp:
-      return makeLlamaCppEvaluator(model, machine, options, asked);
+      return makeLlamaCppEvaluator(model, condensed, machine, options, asked);
     case EngineKind::Headroom:
       break;
   }
-  return makeHeadroomEvaluator(model, machine, options);
+  return makeHeadroomEvaluator(model, condensed, machine, options, asked.maxModelLen.has_value());
 }
 
 std::string sizesText(const LayoutPlan& plan) {
@@ -218,16 +219,17 @@ const LayoutPlan* PlanReport::find(int tp, int pp, int dp) const {
 }
 
 Result<PlanReport> planModel(const ModelSource& model, const Machine& machine, const PlanOptions& options) {
-  Result<ResolvedOptions> resolved = resolveOptions(model, machine, options);
+  const CondensedModel condensed(model);
+  Result<ResolvedOptions> resolved = resolveOptions(model, condensed, machine, options);
   if (!resolved) return tl::unexpected(resolved.error());
   PlanReport report;
   report.model = model.config;
-  report.parameters = model.inventory.parameters();
-  report.checkpointBytes = model.inventory.checkpointBytes();
+  report.parameters = condensed.parameters();
+  report.checkpointBytes = condensed.checkpointBytes();
   report.kvBytesPerToken = kvBytesPerToken(model.config, resolved->kvCacheDType);
   report.machine = machine;
+  const auto evaluator = evaluatorFor(model, condensed, machine, options, *resolved);
   report.options = *resolved;
-  const auto evaluator = evaluatorFor(model, machine, options, *resolved);
   const int gpus = machine.size();
   for (int dp = 1; dp <= gpus; ++dp) {
     for (int pp = 1; pp * dp <= gpus; ++pp) {
@@ -245,9 +247,10 @@ Result<LayoutPlan> planLayout(const ModelSource& model, const Machine& machine, 
     return failure("layout", fmt::format("TP {} x PP {} x DP {}", tp, pp, dp),
                    fmt::format("at most {} GPUs in all", machine.size()));
   }
-  Result<ResolvedOptions> resolved = resolveOptions(model, machine, options);
+  const CondensedModel condensed(model);
+  Result<ResolvedOptions> resolved = resolveOptions(model, condensed, machine, options);
   if (!resolved) return tl::unexpected(resolved.error());
-  return evaluatorFor(model, machine, options, *resolved)->evaluate(tp, pp, dp);
+  return evaluatorFor(model, condensed, machine, options, *resolved)->evaluate(tp, pp, dp);
 }
 
 }  // namespace headroom

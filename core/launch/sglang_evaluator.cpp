@@ -10,8 +10,8 @@ namespace {
 
 class SgLangEvaluator : public EvenEvaluator {
  public:
-  SgLangEvaluator(const ModelSource& model, const Machine& machine, const ResolvedOptions& options, const PlanOptions& asked)
-      : EvenEvaluator(model, machine, options, sgLangRules(), asked.dtype, true, false),
+  SgLangEvaluator(const ModelSource& model, const CondensedModel& condensed, const Machine& machine, const ResolvedOptions& options, const PlanOptions& asked)
+      : EvenEvaluator(model, condensed, machine, options, sgLangRules(), asked.dtype, true, false),
         m_askedFraction(asked.gpuMemoryUtilization) {}
 
  protected:
@@ -35,9 +35,9 @@ class SgLangEvaluator : public EvenEvaluator {
 
 }  // namespace
 
-std::unique_ptr<LayoutEvaluator> makeSgLangEvaluator(const ModelSource& model, const Machine& machine,
+std::unique_ptr<LayoutEvaluator> makeSgLangEvaluator(const ModelSource& model, const CondensedModel& condensed, const Machine& machine,
                                                      const ResolvedOptions& options, const PlanOptions& asked) {
-  return std::make_unique<SgLangEvaluator>(model, machine, options, asked);
+  return std::make_unique<SgLangEvaluator>(model, condensed, machine, options, asked);
 }
 
 }  // namespace headroom

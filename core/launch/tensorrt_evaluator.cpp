@@ -12,8 +12,8 @@ constexpr int64_t kBlockTokens = 32;  // tokens_per_block
 
 class TensorRtEvaluator : public EvenEvaluator {
  public:
-  TensorRtEvaluator(const ModelSource& model, const Machine& machine, const ResolvedOptions& options, const PlanOptions& asked)
-      : EvenEvaluator(model, machine, options, tensorRtRules(), asked.dtype, false, false) {}
+  TensorRtEvaluator(const ModelSource& model, const CondensedModel& condensed, const Machine& machine, const ResolvedOptions& options, const PlanOptions& asked)
+      : EvenEvaluator(model, condensed, machine, options, tensorRtRules(), asked.dtype, false, false) {}
 
  protected:
   void fillReplica(ReplicaPlan& replica, int64_t requests) override {
@@ -35,9 +35,9 @@ class TensorRtEvaluator : public EvenEvaluator {
 
 }  // namespace
 
-std::unique_ptr<LayoutEvaluator> makeTensorRtEvaluator(const ModelSource& model, const Machine& machine,
+std::unique_ptr<LayoutEvaluator> makeTensorRtEvaluator(const ModelSource& model, const CondensedModel& condensed, const Machine& machine,
                                                        const ResolvedOptions& options, const PlanOptions& asked) {
-  return std::make_unique<TensorRtEvaluator>(model, machine, options, asked);
+  return std::make_unique<TensorRtEvaluator>(model, condensed, machine, options, asked);
 }
 
 }  // namespace headroom

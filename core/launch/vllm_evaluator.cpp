@@ -34,8 +34,8 @@ constexpr std::array<std::string_view, 21> kEndsOnEveryStage{"CohereForCausalLM"
 
 class VllmEvaluator : public EvenEvaluator {
  public:
-  VllmEvaluator(const ModelSource& model, const Machine& machine, const ResolvedOptions& options, const PlanOptions& asked)
-      : EvenEvaluator(model, machine, options, vllmRules(), asked.dtype, true, true) {
+  VllmEvaluator(const ModelSource& model, const CondensedModel& condensed, const Machine& machine, const ResolvedOptions& options, const PlanOptions& asked)
+      : EvenEvaluator(model, condensed, machine, options, vllmRules(), asked.dtype, true, true) {
     m_limits.version = versionOf(options.engine);
     m_limits.dtype = options.dtype;
     m_limits.kvDType = options.kvCacheDType;
@@ -82,9 +82,9 @@ class VllmEvaluator : public EvenEvaluator {
 
 }  // namespace
 
-std::unique_ptr<LayoutEvaluator> makeVllmEvaluator(const ModelSource& model, const Machine& machine,
+std::unique_ptr<LayoutEvaluator> makeVllmEvaluator(const ModelSource& model, const CondensedModel& condensed, const Machine& machine,
                                                    const ResolvedOptions& options, const PlanOptions& asked) {
-  return std::make_unique<VllmEvaluator>(model, machine, options, asked);
+  return std::make_unique<VllmEvaluator>(model, condensed, machine, options, asked);
 }
 
 }  // namespace headroom

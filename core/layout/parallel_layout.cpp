@@ -2,6 +2,8 @@
 // Headroom's own layouts: how heads, columns, vocabulary and layers are dealt to ranks.
 #include "core/layout/parallel_layout.h"
 
+#include "core/layout/condensed_model.h"
+
 #include <algorithm>
 #include <numeric>
 
@@ -179,13 +181,21 @@ std::vector<Range> balanceStages(const std::vector<int64_t>& layerBytes, int64_t
 }
 
 HeadroomSplitter::HeadroomSplitter(const ModelSource& model)
-    : m_config(model.config),
-      m_headBlock(blockGranule(model.inventory, [](const TensorEntry& t) { return t.role == TensorRole::O; })),
-      m_columnBlock(blockGranule(model.inventory, [](const TensorEntry& t) { return t.role != TensorRole::O; })),
-      m_layerBytes(model.config.layers.size(), 0) {
-  for (const TensorEntry& tensor : model.inventory.tensors) {
+    : HeadroomSplitter(model.config, model.inventory, [](const TensorEntry&) { return int64_t{1}; }) {}
+
+HeadroomSplitter::HeadroomSplitter(const CondensedModel& model)
+    : HeadroomSplitter(model.model().config, model.model().inventory,
+                       [&model](const TensorEntry& tensor) { return model.count(tensor); }) {}
+
+HeadroomSplitter::HeadroomSplitter(const ModelConfig& config, const TensorInventory& inventory,
+                                   const std::function<int64_t(const TensorEntry&)>& count)
+    : m_config(config),
+      m_headBlock(blockGranule(inventory, [](const TensorEntry& t) { return t.role == TensorRole::O; })),
+      m_columnBlock(blockGranule(inventory, [](const TensorEntry& t) { return t.role != TensorRole::O; })),
+      m_layerBytes(config.layers.size(), 0) {
+  for (const TensorEntry& tensor : inventory.tensors) {
     if (!tensor.loaded) continue;
-    const int64_t bytes = tensor.storedBytes().count();
+    const int64_t bytes = tensor.storedBytes().count() * count(tensor);
     if (tensor.layer >= 0 && tensor.layer < m_config.layerCount()) m_layerBytes[tensor.layer] += bytes;
     if (tensor.role == TensorRole::TokenEmbedding) {
       m_embeddingBytes += bytes;
@@ -199,6 +209,10 @@ HeadroomSplitter::HeadroomSplitter(const ModelSource& model)
 Status HeadroomSplitter::check(int tp) const {
   if (Result<HeadSplit> heads = splitHeads(m_config, m_headBlock, tp); !heads) return tl::unexpected(heads.error());
   return {};
+}
+
+std::vector<Range> HeadroomSplitter::stages(int pp) const {
+  return balanceStages(m_layerBytes, m_embeddingBytes, m_headBytes, pp);
 }
 
 Result<ParallelLayout> HeadroomSplitter::layout(int tp, int pp, int dp, const std::vector<int>& gpus) const {
@@ -218,7 +232,7 @@ Result<ParallelLayout> HeadroomSplitter::layout(int tp, int pp, int dp, const st
   if (!heads) return tl::unexpected(heads.error());
   const std::vector<Range> columns = splitColumns(config.intermediateSize, tp, m_columnBlock);
   const std::vector<Range> vocabulary = splitRange(config.vocabSize, tp);
-  const std::vector<Range> stages = balanceStages(m_layerBytes, m_embeddingBytes, m_headBytes, pp);
+  const std::vector<Range> ranges = stages(pp);
 
   ParallelLayout layout{tp, pp, dp, sameSizes(heads->q) && sameSizes(heads->kv) && sameSizes(columns), {}};
   layout.ranks.reserve(world);
@@ -231,7 +245,7 @@ Result<ParallelLayout> HeadroomSplitter::layout(int tp, int pp, int dp, const st
         slice.stage = stage;
         slice.tpRank = tpRank;
         slice.gpu = gpus.empty() ? slice.rank : gpus[slice.rank];
-        slice.layers = stages[stage];
+        slice.layers = ranges[stage];
         slice.qHeads = heads->q[tpRank];
         slice.kvHeads = heads->kv[tpRank];
         slice.mlpColumns = columns[tpRank];

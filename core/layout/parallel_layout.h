@@ -6,10 +6,13 @@
 #include "core/hardware/machine.h"
 #include "core/model/tensor_inventory.h"
 
+#include <functional>
 #include <optional>
 #include <vector>
 
 namespace headroom {
+
+class CondensedModel;
 
 struct RankSlice {
   int rank = 0;  // replica * pp * tp + stage * tp + tpRank
@@ -54,11 +57,16 @@ std::vector<Range> balanceStages(const std::vector<int64_t>& layerBytes, int64_t
 class HeadroomSplitter {
  public:
   explicit HeadroomSplitter(const ModelSource& model);
+  explicit HeadroomSplitter(const CondensedModel& model);
   // Whether the query heads can be dealt to `tp` ranks.
   Status check(int tp) const;
   Result<ParallelLayout> layout(int tp, int pp, int dp, const std::vector<int>& gpus = {}) const;
+  // Layers of each stage, as layout() deals them. pp <= layers.
+  std::vector<Range> stages(int pp) const;
 
  private:
+  HeadroomSplitter(const ModelConfig& config, const TensorInventory& inventory, const std::function<int64_t(const TensorEntry&)>& count);
+
   const ModelConfig& m_config;
   int64_t m_headBlock = 1;    // elements of o_proj's input in one quantization block
   int64_t m_columnBlock = 1;  // the same of down_proj's and the experts' inputs
