@@ -5,6 +5,7 @@
 
 #include "core/launch/planner.h"
 #include "core/layout/condensed_model.h"
+#include "core/memory/held_weights.h"
 #include "core/memory/weight_table.h"
 #include "core/performance/roofline.h"
 
@@ -86,14 +87,24 @@ class LayoutEvaluator {
 
   // The table of weights as `bytesOf` says the engine holds a tensor.
   WeightTable weightTable(const std::function<int64_t(const TensorEntry&)>& bytesOf) const;
+  // Layers of each kind among these. Layers of one kind take the same cache and buffers.
+  std::vector<int64_t> layersByKind(Range layers) const;
+  // Whether two stages of a replica take the same, up to what the ends hold: layers of the same kinds, and the same end.
+  class SameStages;
   // Mean bytes of an element in the layers' and in the outer matrices, for predictions.
   void meanBytes(const std::function<int64_t(const TensorEntry&)>& bytesOf);
+  void meanBytes(const HeldWeights& weights) {
+    m_layerBytesPerElement = weights.layerBytesPerElement();
+    m_headBytesPerElement = weights.headBytesPerElement();
+  }
 
   const ModelSource& m_model;
   const CondensedModel& m_condensed;
   const Machine& m_machine;
   ResolvedOptions m_options;
   std::shared_ptr<GridContext> m_context;
+  std::vector<int> m_kindOf;        // by layer
+  std::vector<size_t> m_kindLayer;  // one layer of each kind
   Provenance m_memoryProvenance = Provenance::Modelled;
 
  private:
@@ -103,6 +114,19 @@ class LayoutEvaluator {
   double m_layerBytesPerElement = 2, m_headBytesPerElement = 2;
   // Layouts that differ in nothing that matters for speed are predicted once: by tp, pp, requests and the slowest GPU.
   std::map<std::tuple<int, int, int64_t, int>, Prediction> m_predictions;
+};
+
+// What was computed for one stage of a replica serves the others like it.
+class LayoutEvaluator::SameStages {
+ public:
+  SameStages(const LayoutEvaluator& evaluator, const ReplicaPlan& replica) : m_evaluator(evaluator), m_replica(replica) {}
+  // An earlier stage like this one; this one itself when there is none.
+  int find(int stage);
+
+ private:
+  const LayoutEvaluator& m_evaluator;
+  const ReplicaPlan& m_replica;
+  std::vector<std::pair<int, std::vector<int64_t>>> m_seen;
 };
 
 // Engines that split evenly by published rules: vLLM, SGLang, TensorRT-LLM.
@@ -117,27 +141,18 @@ class EvenEvaluator : public LayoutEvaluator {
   std::shared_ptr<const ReplicaPlan> replica(int tp, int pp, int dp, int64_t requests) override;
   // Everything of the replica but the weights and the slices: memory by stage, and blocks.
   virtual void fillReplica(ReplicaPlan& replica, int64_t requests) = 0;
-  // What an engine's model classes build on every stage, not only where it is used.
-  struct Everywhere {
-    bool ends = false;         // embedding, final norm and head
-    bool towers = false;       // what stands before the first layer: vision towers and projectors
-    int64_t bytesOfLayer = 0;  // scalars that each attention layer brings and no checkpoint holds
-  };
-  virtual Everywhere everywhere() const { return {}; }
 
  private:
-  int64_t heldBytes(const TensorEntry& tensor) const;
-  WeightTable::Shares sharesFor(int tp, int expertShards) const;
   std::shared_ptr<const std::vector<RankSlice>> slicesFor(int tp);
 
   const EngineRules& m_rules;
   RuleContext m_ruleContext;
-  bool m_vocabularyPadded, m_replicasShareExperts, m_online8Bit, m_hasExperts = false;
-  WeightTable m_table;
+  bool m_vocabularyPadded, m_replicasShareExperts, m_hasExperts = false;
+  HeldWeights m_weights;
   std::map<std::tuple<int, int, int>, Acceptance> m_accepted;
   std::map<int, std::shared_ptr<const std::vector<RankSlice>>> m_slices;
   std::map<std::tuple<int, int, int, int64_t>, std::shared_ptr<const ReplicaPlan>> m_replicas;
-  std::map<std::pair<int, int>, WeightTable::Shares> m_shares;
+  std::map<std::pair<int, int>, HeldWeights::Shares> m_shares;
 };
 
 // `lengthWasAsked` false: lowers options.maxModelLen to what fits on the machine's best layout.

@@ -9,30 +9,6 @@ namespace {
 
 constexpr int64_t kVocabularyPadding = 64;
 
-bool isLayerMatrix(const TensorEntry& tensor) {
-  switch (tensor.role) {
-    case TensorRole::Q:
-    case TensorRole::K:
-    case TensorRole::V:
-    case TensorRole::O:
-    case TensorRole::Qkv:
-    case TensorRole::Gate:
-    case TensorRole::Up:
-    case TensorRole::Down:
-    case TensorRole::GateUp:
-    case TensorRole::ExpertGate:
-    case TensorRole::ExpertUp:
-    case TensorRole::ExpertDown:
-    case TensorRole::ExpertGateUp:
-    case TensorRole::SharedGate:
-    case TensorRole::SharedUp:
-    case TensorRole::SharedDown:
-      return tensor.shape.size() >= 2;
-    default:
-      return false;
-  }
-}
-
 // Sizes that work instead, and stages that use the GPUs which a smaller TP leaves.
 std::string fixText(const GridContext& context, int tp, int gpus) {
   int best = 0;
@@ -59,30 +35,23 @@ std::vector<Reason> reasonsOf(const std::vector<RuleFinding>& findings) {
 
 }  // namespace
 
-EvenEvaluator::EvenEvaluator(const ModelSource& model, const CondensedModel& condensed, const Machine& machine, const ResolvedOptions& options,
-                             const EngineRules& rules, std::optional<DType> askedDType, bool vocabularyPadded,
-                             bool replicasShareExperts)
+EvenEvaluator::EvenEvaluator(const ModelSource& model, const CondensedModel& condensed, const Machine& machine,
+                             const ResolvedOptions& options, const EngineRules& rules, std::optional<DType> askedDType,
+                             bool vocabularyPadded, bool replicasShareExperts)
     : LayoutEvaluator(model, condensed, machine, options),
       m_rules(rules),
       m_ruleContext{model, machine, versionOf(options.engine), askedDType, options.quantization},
       m_vocabularyPadded(vocabularyPadded),
       m_replicasShareExperts(replicasShareExperts),
-      m_online8Bit((options.quantization == "fp8" || options.quantization == "int8") && !model.config.quantization),
-      m_table(weightTable([this](const TensorEntry& tensor) { return heldBytes(tensor); })) {
+      m_weights(model, condensed.model().inventory,
+                {options.engine.kind, versionOf(options.engine), options.dtype, options.quantization,
+                 machine.gpus.front().spec.computeCapability},
+                [&](const TensorEntry& tensor) { return condensed.count(tensor); }) {
   for (const LayerSpec& layer : model.config.layers) m_hasExperts = m_hasExperts || layer.ffn == FfnKind::MixtureOfExperts;
-  meanBytes([this](const TensorEntry& tensor) { return heldBytes(tensor); });
+  meanBytes(m_weights);
   m_context->acceptedTp = acceptedTpSizes(rules, m_ruleContext, machine.size());
   m_context->pipeline = m_context->acceptedTp.empty() || model.config.layerCount() < 2 ||
                         !rules.check(m_ruleContext, {m_context->acceptedTp.front(), 2, 1}).refusal;
-}
-
-// Everything that floats is cast to the engine's type; packed weights stay as they are.
-int64_t EvenEvaluator::heldBytes(const TensorEntry& tensor) const {
-  if (m_online8Bit && isLayerMatrix(tensor) && isFloating(tensor.dtype)) return tensor.elements();
-  if (isFloating(tensor.dtype) && !m_model.config.quantization) return tensor.elements() * dtypeInfo(m_options.dtype).blockBytes;
-  if (isFloating(tensor.dtype) && tensor.shape.size() > 1 && tensor.dtype != DType::F32)
-    return tensor.elements() * dtypeInfo(m_options.dtype).blockBytes;
-  return tensor.storedBytes().count();
 }
 
 LayoutEvaluator::Acceptance EvenEvaluator::accept(int tp, int pp, int dp) {
@@ -105,33 +74,6 @@ LayoutEvaluator::Acceptance EvenEvaluator::accept(int tp, int pp, int dp) {
         return reasons;
       });
   return refused;
-}
-
-WeightTable::Shares EvenEvaluator::sharesFor(int tp, int expertShards) const {
-  std::vector<int64_t> held;
-  for (const WeightTable::SplitClass& split : m_table.classes()) {
-    switch (split.unit) {
-      case SplitUnit::QHeads:
-      case SplitUnit::MlpColumns:
-      case SplitUnit::SharedColumns:
-        held.push_back(split.units / tp);
-        break;
-      case SplitUnit::KvHeads:
-        held.push_back(std::max<int64_t>(1, split.units / tp));
-        break;
-      case SplitUnit::ExpertColumns:
-        held.push_back(split.units / expertShards);
-        break;
-      case SplitUnit::Vocabulary:
-        held.push_back(m_vocabularyPadded ? roundUp(split.units, kVocabularyPadding) / tp : ceilDiv(split.units, tp));
-        break;
-      case SplitUnit::Experts:
-      case SplitUnit::Replicated:
-        held.push_back(split.units);
-        break;
-    }
-  }
-  return m_table.sharesOf(held);
 }
 
 std::shared_ptr<const std::vector<RankSlice>> EvenEvaluator::slicesFor(int tp) {
@@ -168,15 +110,10 @@ std::shared_ptr<const ReplicaPlan> EvenEvaluator::replica(int tp, int pp, int dp
   made->stages = m_rules.stages(m_model.config, pp);
   made->tpSlices = slicesFor(tp);
   const auto [shares, isNew] = m_shares.try_emplace({tp, shards});
-  if (isNew) shares->second = sharesFor(tp, shards);
+  if (isNew) shares->second = m_weights.sharesOf({.tp = tp, .experts = shards});
   made->parts.resize(pp);
-  const Everywhere held = everywhere();
-  for (int stage = 0; stage < pp; ++stage) {
-    Bytes& weights = made->parts[stage].weights;
-    weights = m_table.stageBytes(shares->second, made->stages[stage], held.ends || stage == 0, held.ends || stage == pp - 1);
-    if (held.towers && !held.ends && stage > 0) weights += Bytes(shares->second.front);
-    weights += Bytes(held.bytesOfLayer * made->stages[stage].size());
-  }
+  for (int stage = 0; stage < pp; ++stage)
+    made->parts[stage].weights = m_weights.stageBytes(shares->second, made->stages[stage], stage == 0, stage == pp - 1);
   fillReplica(*made, requests);
   known = std::move(made);
   return known;

@@ -287,6 +287,31 @@ void addGemma4Tower(InventoryBuilder& builder) {
   builder.tensor("model.embed_vision.embedding_projection.weight", {builder.config().hiddenSize, width});
 }
 
+void addMoonVitTower(InventoryBuilder& builder) {
+  const Tower tower(builder);
+  if (!tower.present()) return;
+  const int64_t width = tower({"hidden_size", "vt_hidden_size"}, 1152),
+                inner = tower({"intermediate_size", "vt_intermediate_size"}, 4304), patch = tower({"patch_size"}, 14);
+  const int64_t merge = 2, merged = width * merge * merge;
+  builder.tensor("vision_tower.patch_embed.proj.weight", {width, 3, patch, patch});
+  builder.tensor("vision_tower.patch_embed.proj.bias", {width});
+  builder.tensor("vision_tower.patch_embed.pos_emb.weight",
+                 {tower({"init_pos_emb_height"}, 64), tower({"init_pos_emb_width"}, 64), width});
+  for (int64_t i = 0; i < tower({"num_hidden_layers", "vt_num_hidden_layers"}, 27); ++i) {
+    const std::string block = numbered("vision_tower.encoder.blocks.", i);
+    builder.layerNorm(block + "norm0", width, true);
+    builder.layerNorm(block + "norm1", width, true);
+    builder.plainLinear(block + "attn.wqkv", 3 * width, width, true);
+    builder.plainLinear(block + "attn.wo", width, width, true);
+    builder.plainLinear(block + "mlp.fc0", inner, width, true);
+    builder.plainLinear(block + "mlp.fc1", width, inner, true);
+  }
+  builder.layerNorm("vision_tower.encoder.final_layernorm", width, true);
+  builder.layerNorm("mm_projector.pre_norm", width, true);
+  builder.plainLinear("mm_projector.proj.0", merged, merged, true);
+  builder.plainLinear("mm_projector.proj.2", builder.config().hiddenSize, merged, true);
+}
+
 // The rotary frequencies that ChatGLM's checkpoints carry.
 void addChatGlmFrequencies(InventoryBuilder& builder) {
   const InventoryBuilder::Unloaded scope(builder);

@@ -24,6 +24,7 @@ void addQwen35Parts(InventoryBuilder& builder);  // Qwen3-VL's tower and one pre
 void addMllamaTower(InventoryBuilder& builder);
 void addLlama4Tower(InventoryBuilder& builder);
 void addGemma4Tower(InventoryBuilder& builder);
+void addMoonVitTower(InventoryBuilder& builder);  // Kimi K2.5 and Kimi-VL
 
 void addChatGlmFrequencies(InventoryBuilder& builder);
 

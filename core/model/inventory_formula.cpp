@@ -403,7 +403,7 @@ class LayerWriter {
     const bool columns = m_builder.family().experts == ExpertStyle::FusedColumns;
     if (mxfp4) {
       const std::string up(gateUp), out(down);
-      const std::vector<SplitSegment> blocks{{SplitUnit::ExpertColumns, ceilDiv(width, 32), 1}};
+      const std::vector<SplitSegment> blocks{{SplitUnit::ExpertColumns, ceilDiv(width, 32), 1, 32, width, 1}};
       add(TensorRole::ExpertGateUp, up + "_blocks", {experts, 2 * width, ceilDiv(hidden, 32), 16}, 1, gateUpRows, DType::U8,
           experts * 2 * width * hidden);
       add(TensorRole::Other, up + "_scales", {experts, 2 * width, ceilDiv(hidden, 32)}, 1, gateUpRows, DType::U8, 0);
@@ -418,8 +418,8 @@ class LayerWriter {
       add(TensorRole::ExpertDown, down, {experts, hidden, width}, 2, {{SplitUnit::ExpertColumns, width, 1}}, plainType);
     }
     if (!m_config.checkpoint.expertBias) return;
-    add(TensorRole::Other, std::string(gateUp) + "_bias", {experts, 2 * width}, 1, gateUpRows, plainType);
-    add(TensorRole::Other, std::string(down) + "_bias", {experts, hidden}, -1, {}, plainType);
+    add(TensorRole::ExpertGateUpBias, std::string(gateUp) + "_bias", {experts, 2 * width}, 1, gateUpRows, plainType);
+    add(TensorRole::ExpertDownBias, std::string(down) + "_bias", {experts, hidden}, -1, {}, plainType);
   }
 
   InventoryBuilder& m_builder;

@@ -63,6 +63,16 @@ void adjustGranite(FamilyContext context) {
   decoder.attentionScale = context.keys.number({"attention_multiplier"}, 1e-9, 1e9).value_or(1.0);
 }
 
+// The weights of the chosen experts sum to 1: softmax over their logits alone.
+void adjustChosenSoftmax(FamilyContext context) {
+  for (auto& layer : context.config.layers) layer.moe.normalizeWeights = true;
+}
+
+void adjustGraniteMoe(FamilyContext context) {
+  adjustGranite(context);
+  adjustChosenSoftmax(context);
+}
+
 // Every layer has the same keys under names of their own for the windowed layers.
 void adjustMimoV2(FamilyContext context) {
   ModelConfig& config = context.config;
@@ -80,6 +90,7 @@ void adjustMimoV2(FamilyContext context) {
     layer.window = windowed ? window : 0;
     layer.localRope = windowed;
     layer.sinks = windowed ? windowSinks : fullSinks;
+    layer.moe.routerBias = layer.ffn == FfnKind::MixtureOfExperts && keys.text({"topk_method"}).value_or("noaux_tc") == "noaux_tc";
     if (!windowed) continue;
     layer.qHeads = keys.integer({"swa_num_attention_heads"}, 1, 4096).value_or(layer.qHeads);
     layer.kvHeads = keys.integer({"swa_num_key_value_heads"}, 1, 4096).value_or(layer.kvHeads);
@@ -96,8 +107,9 @@ void adjustGptOss(FamilyContext context) {
   for (auto& layer : context.config.layers) {
     layer.sinks = true;
     layer.moe.routerBias = true;
+    layer.moe.normalizeWeights = true;
+    layer.moe.swigluLimit = context.keys.number({"swiglu_limit"}, 1e-6, 1e9).value_or(7.0);
   }
-  context.config.missingInEngine.push_back("clamped SwiGLU");
 }
 
 void adjustLlama4(FamilyContext context) {
@@ -115,6 +127,8 @@ void adjustLlama4(FamilyContext context) {
     layer.intermediateSize = denseWidth;
     if (layer.ffn == FfnKind::MixtureOfExperts)
       layer.moe.sharedExperts = 1, layer.moe.sharedIntermediate = layer.moe.expertIntermediate;
+    layer.moe.scoring = RouterScoring::Sigmoid;
+    layer.moe.weightsOnInput = true;
   }
   // Its norm of queries and keys has no weights.
   config.decoder.qkNorm = false;
@@ -300,11 +314,21 @@ void adjustMiniCpm3(FamilyContext context) {
 void adjustMtpEmbeddings(FamilyContext context) { context.config.checkpoint.mtpEmbeddings = true; }
 
 void adjustMiniMax(FamilyContext context) {
-  for (auto& layer : context.config.layers) layer.moe.routerBias = context.keys.flag({"use_routing_bias"}).value_or(true);
+  for (auto& layer : context.config.layers) {
+    layer.moe.routerBias = context.keys.flag({"use_routing_bias"}).value_or(true);
+    layer.moe.biasOnlyChooses = layer.moe.normalizeWeights = true;
+    layer.moe.scoring = RouterScoring::Sigmoid;
+  }
 }
 
+// DeepSeek V3's routing without an auxiliary loss; https://arxiv.org/abs/2412.19437
 void adjustRouterBias(FamilyContext context) {
-  for (auto& layer : context.config.layers) layer.moe.routerBias = layer.ffn == FfnKind::MixtureOfExperts;
+  for (auto& layer : context.config.layers) {
+    layer.moe.routerBias = layer.ffn == FfnKind::MixtureOfExperts;
+    layer.moe.biasOnlyChooses = layer.moe.groupByTopTwo = true;
+    layer.moe.normalizeWeights = context.keys.flag({"norm_topk_prob"}).value_or(true);
+    layer.moe.scoring = RouterScoring::Sigmoid;
+  }
 }
 
 void adjustGlm4Moe(FamilyContext context) {
@@ -570,7 +594,8 @@ constexpr std::array kFamilies = {
                 .bias = BiasRule::Never,
                 .window = WindowRule::AllLayers,
                 .normEpsilon = 1e-5,
-                .names = &kMixtralNames},
+                .names = &kMixtralNames,
+                .adjust = adjustChosenSoftmax},
     ModelFamily{.modelTypes = "qwen2_moe",
                 .architecture = "Qwen2MoeForCausalLM",
                 .bias = BiasRule::AlwaysQkv,
@@ -634,11 +659,17 @@ constexpr std::array kFamilies = {
                 .lacks = "the first Qwen's attention scaling",
                 .adjust = adjustQwen1},
     ModelFamily{.modelTypes = "deepseek_v2", .architecture = "DeepseekV2ForCausalLM", .ropeStyle = RopeStyle::Interleaved},
-    ModelFamily{.modelTypes = "deepseek_v3 kimi_k2 kimi_k25",
+    ModelFamily{.modelTypes = "deepseek_v3 kimi_k2",
                 .architecture = "DeepseekV3ForCausalLM",
                 .ropeStyle = RopeStyle::Interleaved,
                 .adjust = adjustDeepseekV3,
                 .extras = addDeepseekMtp},
+    ModelFamily{.modelTypes = "kimi_k25",
+                .architecture = "KimiK25ForConditionalGeneration",
+                .ropeStyle = RopeStyle::Interleaved,
+                .lacks = "image input",
+                .adjust = adjustDeepseekV3,
+                .extras = addMoonVitTower},
     ModelFamily{.modelTypes = "deepseek_v32",
                 .architecture = "DeepseekV32ForCausalLM",
                 .ropeStyle = RopeStyle::Interleaved,
@@ -671,6 +702,7 @@ constexpr std::array kFamilies = {
     ModelFamily{.modelTypes = "mimo_v2_flash",
                 .architecture = "MiMoV2FlashForCausalLM",
                 .bias = BiasRule::KeyQkv,
+                .lacks = "MiMo V2's attention",
                 .adjust = adjustMimoV2},
     ModelFamily{.modelTypes = "gpt_oss",
                 .architecture = "GptOssForCausalLM",
@@ -716,13 +748,14 @@ constexpr std::array kFamilies = {
                 .architecture = "GraniteMoeForCausalLM",
                 .names = &kGraniteMoeNames,
                 .experts = ExpertStyle::FusedRows,
-                .adjust = adjustGranite},
+                .adjust = adjustGraniteMoe},
     ModelFamily{.modelTypes = "phimoe",
                 .architecture = "PhiMoEForCausalLM",
                 .window = WindowRule::AllLayers,
                 .norm = NormKind::LayerNorm,
                 .normEpsilon = 1e-5,
                 .names = &kMixtralNames,
+                .lacks = "sparse mixer routing",
                 .adjust = adjustPhimoe},
     ModelFamily{.modelTypes = "jamba",
                 .architecture = "JambaForCausalLM",

@@ -59,19 +59,21 @@ class QuantizedLinear {
     const StoredAxis& split = m_weight.splitDim == 0 ? outAxis : inAxis;
     if (m_weight.splitDim >= 0 && entry.loaded && split.axis >= 0) {
       entry.splitDim = split.axis;
+      bool whole = true;
       for (SplitSegment segment : m_weight.segments) {
-        if (segment.elements % split.divisor != 0) {
-          entry.splitDim = -1;
-          break;
-        }
-        segment.elements /= split.divisor;
+        whole = whole && segment.elements % split.divisor == 0;
+        segment.granule = split.divisor;
+        segment.weightElements = segment.elements;
+        segment.weightElementsPerUnit = segment.elementsPerUnit;
+        segment.elements = ceilDiv(segment.elements, split.divisor);
         segment.elementsPerUnit = std::max<int64_t>(1, segment.elementsPerUnit / split.divisor);
         entry.segments.push_back(segment);
       }
       int64_t sum = 0;
       for (const auto& segment : entry.segments) sum += segment.elements;
-      if (entry.splitDim >= 0 && sum != shape[static_cast<size_t>(split.axis)]) entry.splitDim = -1;
-      if (entry.splitDim < 0) entry.segments.clear();
+      const bool follows = sum == shape[static_cast<size_t>(split.axis)];
+      if (!whole || !follows) entry.splitDim = -1;
+      if (!follows) entry.segments.clear();
     }
     int64_t copies = 1;
     if (m_linear.experts > 0) {

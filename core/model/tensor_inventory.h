@@ -48,10 +48,34 @@ enum class TensorRole : uint8_t {
   ExpertUp,
   ExpertDown,
   ExpertGateUp,
+  ExpertGateBias,  // (experts, width)
+  ExpertUpBias,
+  ExpertDownBias,    // (experts, hidden)
+  ExpertGateUpBias,  // (experts, 2 * width)
   SharedGate,
   SharedUp,
   SharedDown,
   SharedRouter,
+  // Latent attention. The query's second projection has the role Q.
+  QLatent,
+  QLatentNorm,
+  KvLatent,  // rows: latent, then the key's part with RoPE
+  KvLatentNorm,
+  KvUp,     // for each head the rows of keys, then of values
+  KeyUp,    // GGUF: (heads, latent, nope)
+  ValueUp,  // GGUF: (heads, value, latent)
+  // Gated delta net.
+  LinearQkvz,  // for each key head its rows of q, k, v and z
+  LinearQkv,
+  LinearZ,
+  LinearBetaAlpha,  // for each key head its rows of beta and alpha
+  LinearBeta,
+  LinearAlpha,
+  LinearConvolution,  // (channels, 1, kernel)
+  LinearTimeBias,
+  LinearDecay,
+  LinearNorm,
+  LinearOut,
   RopeFrequencies,  // GGUF rope_freqs.weight
   Other,            // counted and planned, unknown to the decoder
 };
@@ -65,6 +89,10 @@ struct SplitSegment {
   SplitUnit unit = SplitUnit::Replicated;
   int64_t elements = 0;
   int64_t elementsPerUnit = 1;
+  // Where one stored element covers several of the weight's (packed words, scales of blocks): how many, and the weight's own
+  // elements and elements a unit. 0: as stored.
+  int64_t granule = 1;
+  int64_t weightElements = 0, weightElementsPerUnit = 0;
 };
 
 // Where the tensor's bytes lie. file indexes ModelSource::weightFiles.
@@ -82,6 +110,8 @@ struct TensorEntry {
   DType dtype = DType::BF16;   // as stored
   std::vector<int64_t> shape;  // logical elements, outermost first: (out, in) for matrices
   int splitDim = -1;           // dimension that is divided over TP ranks; -1: every rank holds all
+  // Runs along splitDim. Also filled where splitDim is -1 only because blocks do not end where units do: an engine that rounds
+  // each rank's share up to whole blocks divides it none the less.
   std::vector<SplitSegment> segments;
   bool loaded = true;  // false: stored but not held by an engine (MTP layers, inv_freq, a tied head stored again)
   std::optional<TensorLocation> location;  // where file headers were read
