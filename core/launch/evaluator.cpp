@@ -50,6 +50,15 @@ Reason fitReason(const GridContext& context, const ReplicaPlan& replica, const P
   return {"memory.tight", fmt::format("{}: only {} GiB left", sum, gibText(headroom)), ""};
 }
 
+// Layers that take the same cache and buffers.
+bool sameBuffers(const LayerSpec& a, const LayerSpec& b) {
+  return sameKvShape(a, b) && a.qHeads == b.qHeads && a.rope == b.rope && a.localRope == b.localRope && a.ffn == b.ffn &&
+         a.intermediateSize == b.intermediateSize && a.latent.kvLoraRank == b.latent.kvLoraRank &&
+         a.latent.qkRopeHeadDim == b.latent.qkRopeHeadDim && a.latent.qLoraRank == b.latent.qLoraRank &&
+         a.moe.experts == b.moe.experts && a.moe.expertsPerToken == b.moe.expertsPerToken &&
+         a.moe.expertIntermediate == b.moe.expertIntermediate && a.moe.sharedIntermediate == b.moe.sharedIntermediate;
+}
+
 }  // namespace
 
 Bytes budgetOf(const GridContext& context, const MachineGpu& gpu, const ReplicaPlan& replica, const PartBytes& part) {
@@ -115,6 +124,31 @@ LayoutEvaluator::LayoutEvaluator(const ModelSource& model, const CondensedModel&
   context.maxModelLen = options.maxModelLen;
   context.tokensPerRequest = headroom::tokensPerRequest(options);
   context.layers = model.config.layerCount();
+  const std::vector<LayerSpec>& layers = model.config.layers;
+  for (size_t i = 0; i < layers.size(); ++i) {
+    const auto found =
+        std::find_if(m_kindLayer.begin(), m_kindLayer.end(), [&](size_t known) { return sameBuffers(layers[known], layers[i]); });
+    m_kindOf.push_back(static_cast<int>(found - m_kindLayer.begin()));
+    if (found == m_kindLayer.end()) m_kindLayer.push_back(i);
+  }
+}
+
+std::vector<int64_t> LayoutEvaluator::layersByKind(Range layers) const {
+  std::vector<int64_t> count(m_kindLayer.size(), 0);
+  for (int64_t layer = layers.begin; layer < layers.end; ++layer) ++count[m_kindOf[layer]];
+  return count;
+}
+
+int LayoutEvaluator::SameStages::find(int stage) {
+  const bool first = stage == 0, last = stage + 1 == m_replica.pp;
+  std::vector<int64_t> count = m_evaluator.layersByKind(m_replica.stages[stage]);
+  if (!first && !last) {
+    for (const auto& [earlier, seen] : m_seen) {
+      if (seen == count) return earlier;
+    }
+    m_seen.emplace_back(stage, std::move(count));
+  }
+  return stage;
 }
 
 WeightTable LayoutEvaluator::weightTable(const std::function<int64_t(const TensorEntry&)>& bytesOf) const {

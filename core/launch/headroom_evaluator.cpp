@@ -12,13 +12,6 @@ namespace {
 
 constexpr int64_t kLeastModelLen = 256;  // a length that was not asked for is not lowered beyond this
 
-// Layers that take the same cache and buffers.
-bool sameBuffers(const LayerSpec& a, const LayerSpec& b) {
-  return sameKvShape(a, b) && a.qHeads == b.qHeads && a.rope == b.rope && a.localRope == b.localRope && a.ffn == b.ffn &&
-         a.intermediateSize == b.intermediateSize && a.latent.kvLoraRank == b.latent.kvLoraRank &&
-         a.latent.qkRopeHeadDim == b.latent.qkRopeHeadDim;
-}
-
 class HeadroomEvaluator : public LayoutEvaluator {
  public:
   HeadroomEvaluator(const ModelSource& model, const CondensedModel& condensed, const Machine& machine,
@@ -33,13 +26,6 @@ class HeadroomEvaluator : public LayoutEvaluator {
     for (const std::string& missing : model.config.missingInEngine)
       warnings.push_back({"headroom.missing", "the engine cannot run this model yet: " + missing, "plan with another --engine"});
     if (!warnings.empty()) m_warnings = LazyList<Reason>(std::move(warnings));
-    const std::vector<LayerSpec>& layers = model.config.layers;
-    for (size_t i = 0; i < layers.size(); ++i) {
-      const auto found = std::find_if(m_kindLayer.begin(), m_kindLayer.end(),
-                                      [&](size_t known) { return sameBuffers(layers[known], layers[i]); });
-      m_kindOf.push_back(static_cast<int>(found - m_kindLayer.begin()));
-      if (found == m_kindLayer.end()) m_kindLayer.push_back(i);
-    }
   }
 
   // Lowers the length to what fits on the best of the layouts that take the whole machine; the new length.
@@ -93,11 +79,19 @@ class HeadroomEvaluator : public LayoutEvaluator {
     made->unitsPerRequest = ceilDiv(m_limits.maxModelLen, m_limits.blockTokens);
     const int64_t needed = std::max(made->unitsPerRequest, ceilDiv(tokensPerRequest(m_options), m_limits.blockTokens) * requests);
     made->parts.reserve(static_cast<size_t>(pp) * ranks.classes.size());
-    std::vector<int64_t> count(m_kindLayer.size());
+    std::vector<int64_t> count;
+    SameStages alike(*this, *made);
     for (int stage = 0; stage < pp; ++stage) {
       const Range layers = made->stages[stage];
-      std::fill(count.begin(), count.end(), 0);
-      for (int64_t layer = layers.begin; layer < layers.end; ++layer) ++count[m_kindOf[layer]];
+      if (const int earlier = alike.find(stage); earlier != stage) {
+        for (size_t at = 0; at < ranks.classes.size(); ++at) {
+          PartBytes part = made->parts[earlier * ranks.classes.size() + at];
+          part.weights = m_table.stageBytes(ranks.classes[at].shares, layers, false, false);
+          made->parts.push_back(part);
+        }
+        continue;
+      }
+      count = layersByKind(layers);
       for (const Class& same : ranks.classes) {
         PartBytes part;
         part.unitsNeeded = needed;
@@ -177,7 +171,8 @@ class HeadroomEvaluator : public LayoutEvaluator {
         single.layers = {static_cast<int64_t>(layer), static_cast<int64_t>(layer) + 1};
         one.cacheOfKind.push_back(kvBytesPerBlock(config, single, m_limits));
         const LayerShare share = layerShare(config, config.layers[layer], single, tp);
-        one.widths.insert(one.widths.end(), {share.qHeads.size(), share.kvHeads.size(), share.mlpColumns.size()});
+        for (const Range& held : {share.qHeads, share.kvHeads, share.mlpColumns, share.expertColumns, share.sharedColumns})
+          one.widths.push_back(held.size());
       }
       const auto same = std::find_if(ranks.classes.begin(), ranks.classes.end(), [&](const Class& known) {
         return known.widths == one.widths && known.shares == one.shares && known.cacheOfKind == one.cacheOfKind;
@@ -208,10 +203,30 @@ class HeadroomEvaluator : public LayoutEvaluator {
     if (isNew || !exactKey) {
       RankSlice slice = same.slice;
       slice.stage = stage;
-      slice.layers = layers;
       slice.embeds = stage == 0;
       slice.projects = stage == pp - 1;
-      found->second = activationBytes(m_model.config, slice, tp, pp, m_limits);
+      if (exactKey) {  // buffers are sized by the widest layer: one of each kind is enough
+        const ModelConfig& few = configOfKinds(kinds);
+        slice.layers = {0, few.layerCount()};
+        found->second = activationBytes(few, slice, tp, pp, m_limits);
+      } else {
+        slice.layers = layers;
+        found->second = activationBytes(m_model.config, slice, tp, pp, m_limits);
+      }
+    }
+    return found->second;
+  }
+
+  const ModelConfig& configOfKinds(uint64_t kinds) {
+    const auto [found, isNew] = m_configs.try_emplace(kinds);
+    if (isNew) {
+      found->second = m_condensed.model().config;
+      found->second.rope = m_model.config.rope;
+      found->second.localRope = m_model.config.localRope;
+      found->second.layers.clear();
+      for (size_t kind = 0; kind < m_kindLayer.size(); ++kind) {
+        if (kinds >> kind & 1) found->second.layers.push_back(m_model.config.layers[m_kindLayer[kind]]);
+      }
     }
     return found->second;
   }
@@ -224,8 +239,7 @@ class HeadroomEvaluator : public LayoutEvaluator {
       {"headroom.full_width_norm",
        "this model's query and key norms run over all heads at once: the engine keeps the heads of a layer on one rank",
        "TP=1 with stages"}};
-  std::vector<int> m_kindOf;        // by layer
-  std::vector<size_t> m_kindLayer;  // one layer of each kind
+  std::map<uint64_t, ModelConfig> m_configs;  // by kinds: one layer of each
   std::map<int, Ranks> m_ranks;
   std::map<int, std::vector<Range>> m_stages;
   std::map<std::tuple<int, int, int, uint64_t>, Bytes> m_activations;  // by tp, class, place and kinds

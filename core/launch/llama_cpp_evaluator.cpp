@@ -17,6 +17,7 @@ class LlamaCppEvaluator : public LayoutEvaluator {
         m_table(weightTable([this](const TensorEntry& tensor) { return heldBytes(tensor); })) {
     meanBytes([this](const TensorEntry& tensor) { return heldBytes(tensor); });
     for (const LayerSpec& layer : model.config.layers) m_experts = std::max(m_experts, layer.moe.experts);
+    for (size_t layer : m_kindLayer) m_granules.push_back(llamaCppGranules(model, model.config.layers[layer]));
   }
 
  protected:
@@ -93,7 +94,7 @@ class LlamaCppEvaluator : public LayoutEvaluator {
       const LayerSpec& layer = m_model.config.layers[i];
       int64_t heads = layer.kvHeads;
       if (tp > 1) {
-        const LlamaCppGranules granules = llamaCppGranules(m_model, layer);
+        const LlamaCppGranules& granules = m_granules[m_kindOf[i]];
         heads = std::min(layer.kvHeads, llamaCppPiece(granules.kvUnits, tp, device, i).size() * granules.kvHeadsEach);
       }
       const LlamaCppCache cache = llamaCppCache(layer, heads, m_options.kvCacheDType, tokens, std::max<int64_t>(1, requests),
@@ -128,11 +129,15 @@ class LlamaCppEvaluator : public LayoutEvaluator {
     const ModelConfig& config = m_model.config;
     const int tp = replica.tp;
     auto slices = std::make_shared<std::vector<RankSlice>>(tp);
+    std::vector<WeightTable::Shares> shares;  // by kind of layer and piece
+    for (size_t kind = 0; kind < m_kindLayer.size(); ++kind) {
+      for (int piece = 0; piece < tp; ++piece) shares.push_back(tensorShares(tp, piece, kind));
+    }
     for (int device = 0; device < tp; ++device) {
       RankSlice& slice = (*slices)[device];
       PartBytes& part = replica.parts[device];
       const LayerSpec& first = config.layers.front();
-      const LlamaCppGranules granules = llamaCppGranules(m_model, first);
+      const LlamaCppGranules& granules = m_granules[m_kindOf.front()];
       const Range kv = llamaCppPiece(granules.kvUnits, tp, device, 0), cut = llamaCppPiece(granules.columnUnits, tp, device, 0);
       const int64_t group = std::max<int64_t>(1, first.qHeads / std::max<int64_t>(1, first.kvHeads));
       slice.kvHeads = {std::min(first.kvHeads, kv.begin * granules.kvHeadsEach),
@@ -145,22 +150,23 @@ class LlamaCppEvaluator : public LayoutEvaluator {
       replica.even = replica.even && slice.kvHeads.size() * tp == first.kvHeads;
       // A device's pieces rotate: sum the layers.
       for (int64_t layer = 0; layer < config.layerCount(); ++layer)
-        part.weights += m_table.stageBytes(tensorShares(tp, device, layer), {layer, layer + 1}, false, false);
-      part.weights += m_table.stageBytes(tensorShares(tp, device, 0), {0, 0}, false, true);
+        part.weights += m_table.stageBytes(shares[m_kindOf[layer] * tp + (device + layer) % tp], {layer, layer + 1}, false, false);
+      part.weights += m_table.stageBytes(shares[m_kindOf.front() * tp + device], {0, 0}, false, true);
       part.activations = llamaCppComputeBuffer(config, m_options.maxNumBatchedTokens, columns(), config.vocabSize / tp);
       addCache(part, {0, config.layerCount()}, tokens, requests, tp, device);
     }
     replica.tpSlices = std::move(slices);
   }
 
-  WeightTable::Shares tensorShares(int tp, int device, int64_t layer) const {
-    const LayerSpec& spec = m_model.config.layers[layer];
-    const LlamaCppGranules granules = llamaCppGranules(m_model, spec);
+  // Of the device that takes the piece in a layer of the kind.
+  WeightTable::Shares tensorShares(int tp, int piece, size_t kind) const {
+    const LayerSpec& spec = m_model.config.layers[m_kindLayer[kind]];
+    const LlamaCppGranules& granules = m_granules[kind];
     std::vector<int64_t> held;
     for (const WeightTable::SplitClass& split : m_table.classes()) {
       auto columnsHeld = [&](int64_t each) {
-        const Range piece = llamaCppPiece(ceilDiv(split.units, each), tp, device, layer);
-        return std::max<int64_t>(0, std::min(split.units, piece.end * each) - std::min(split.units, piece.begin * each));
+        const Range range = llamaCppPiece(ceilDiv(split.units, each), tp, piece, 0);
+        return std::max<int64_t>(0, std::min(split.units, range.end * each) - std::min(split.units, range.begin * each));
       };
       switch (split.unit) {
         case SplitUnit::QHeads:
@@ -190,6 +196,7 @@ class LlamaCppEvaluator : public LayoutEvaluator {
   RuleContext m_ruleContext;
   WeightTable m_table;
   int64_t m_experts = 0;
+  std::vector<LlamaCppGranules> m_granules;  // by kind of layer
   std::map<std::tuple<int, int, int>, Acceptance> m_accepted;
   std::map<std::tuple<int, int, int64_t>, std::shared_ptr<const ReplicaPlan>> m_replicas;
 };

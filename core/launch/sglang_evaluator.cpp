@@ -21,7 +21,14 @@ class SgLangEvaluator : public EvenEvaluator {
     replica.unitTokens = 1;
     replica.unitsPerRequest = m_options.maxModelLen;
     const int64_t needed = std::max(m_options.maxModelLen, requests * tokensPerRequest(m_options));
+    SameStages same(*this, replica);
     for (int stage = 0; stage < replica.pp; ++stage) {
+      if (const int earlier = same.find(stage); earlier != stage) {
+        const Bytes weights = replica.parts[stage].weights;
+        replica.parts[stage] = replica.parts[earlier];
+        replica.parts[stage].weights = weights;
+        continue;
+      }
       PartBytes& part = replica.parts[stage];
       part.runtime = sgLangRotaryCache(config);
       part.cacheUnit = sgLangTokenBytes(config, replica.stages[stage], replica.tp, m_options.kvCacheDType);

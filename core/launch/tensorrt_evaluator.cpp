@@ -22,7 +22,14 @@ class TensorRtEvaluator : public EvenEvaluator {
     replica.unitsPerRequest = ceilDiv(m_options.maxModelLen, kBlockTokens);
     const int64_t needed =
         std::max(replica.unitsPerRequest, requests * ceilDiv(headroom::tokensPerRequest(m_options), kBlockTokens));
+    SameStages same(*this, replica);
     for (int stage = 0; stage < replica.pp; ++stage) {
+      if (const int earlier = same.find(stage); earlier != stage) {
+        const Bytes weights = replica.parts[stage].weights;
+        replica.parts[stage] = replica.parts[earlier];
+        replica.parts[stage].weights = weights;
+        continue;
+      }
       PartBytes& part = replica.parts[stage];
       part.activations =
           tensorRtActivations(config, replica.stages[stage], replica.tp, stage == replica.pp - 1, m_options.maxNumBatchedTokens,

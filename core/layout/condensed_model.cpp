@@ -33,7 +33,10 @@ CondensedModel::CondensedModel(const ModelSource& model) {
   config.intermediateSize = from.intermediateSize;
   config.tieWordEmbeddings = from.tieWordEmbeddings;
   config.dtype = from.dtype;
+  config.rope = from.rope;
+  config.localRope = from.localRope;
   config.decoder = from.decoder;
+  config.checkpoint = from.checkpoint;
   config.layers = from.layers;
   m_model.origin = model.origin;
 

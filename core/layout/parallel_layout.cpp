@@ -5,6 +5,7 @@
 #include "core/layout/condensed_model.h"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 
 namespace headroom {
@@ -136,29 +137,38 @@ std::vector<Range> balanceStages(const std::vector<int64_t>& layerBytes, int64_t
     return sum[end] - sum[begin] + (begin == 0 ? firstExtra : 0) + (end == layers ? lastExtra : 0);
   };
 
-  // Fewest stages for the layers from `begin` on, each at most `limit`; more than `stages` when impossible.
+  // Fewest stages for the layers from `begin` on, each at most `limit`; more than `stages` when impossible. `fullest` is then the
+  // fullest of these stages, `wider` the least limit at which a stage would take one layer more.
   std::vector<int> needed(layers + 1, 0);
+  int64_t fullest = 0, wider = 0;
   auto fillNeeded = [&](int64_t limit) {
     int begin = layers;
+    fullest = 0;
+    wider = std::numeric_limits<int64_t>::max();
     for (int count = 1; begin > 0; ++count) {
       int first = begin;
       // The last stage carries lastExtra, the first firstExtra.
       while (first > 0 && bytesOf(first - 1, begin) <= limit) --first;
+      if (first > 0) wider = std::min(wider, bytesOf(first - 1, begin));
       if (first == begin) {  // one layer alone is too much
         for (int layer = begin - 1; layer >= 0; --layer) needed[layer] = stages + 1;
         return;
       }
+      fullest = std::max(fullest, bytesOf(first, begin));
       for (int layer = first; layer < begin; ++layer) needed[layer] = count;
       begin = first;
     }
   };
   int64_t low = 0, high = sum[layers] + firstExtra + lastExtra;
   for (int layer = 0; layer < layers; ++layer) low = std::max(low, bytesOf(layer, layer + 1));
-  low -= 1;  // infeasible or untried
+  low = std::max(low, high / stages) - 1;  // infeasible or untried
   while (high - low > 1) {
     const int64_t middle = low + (high - low) / 2;
     fillNeeded(middle);
-    (needed[0] <= stages ? high : low) = middle;
+    if (needed[0] <= stages)
+      high = std::max(fullest, low + 1);
+    else
+      low = std::min(wider, high) - 1;
   }
   fillNeeded(high);
 
