@@ -135,7 +135,7 @@ __global__ void __launch_bounds__(S::kThreads, 1) attentionKernel(AttentionArgum
   const int columnBegin = columnWarp * S::kValueDims, columns = min(S::kValueDims, vHeadDim - columnBegin);
   T* queries = shared;
   T* keys = queries + S::kRows * keyStride;
-  T* values = arguments.valuesInKeys ? keys : keys + S::kKeys * keyStride;
+  T* values = arguments.valuesInKeys ? keys + headDim - vHeadDim : keys + S::kKeys * keyStride;
 
   // Queries: eight lanes a row.
   for (int row = static_cast<int>(threadIdx.x) / 8; row < S::kRows; row += S::kThreads / 8) {
@@ -365,7 +365,7 @@ using Many64 = Shape<64, 4, 1, 1, 64>;
 using Many128 = Shape<128, 4, 1, 1, 64>;
 using Many256 = Shape<256, 4, 1, 1, 32>;
 using Few256 = Shape<256, 2, 1, 1, 32>;     // where shared memory is 64 KiB
-using Latent512 = Shape<256, 2, 1, 2, 32>;  // DeepSeek's latent cache: 576 elements of K, the first 512 of them V
+using Latent512 = Shape<256, 2, 1, 2, 32>;  // DeepSeek's latent cache: 576 elements of K, the last 512 of them V
 
 bool isSingle(const AttentionCall& call, int64_t heads) { return call.q.rows == call.sequences && heads <= 16; }
 int64_t headsOf(const AttentionCall& call) { return call.groupSize < call.qHeads ? call.groupSize : call.qHeads; }
@@ -408,8 +408,8 @@ bool fitsTensorCores(const AttentionCall& call, int64_t maxSharedBytes) {
   const KvCache& cache = call.cache;
   return (call.q.dtype == DType::F16 || call.q.dtype == DType::BF16) &&
          (cache.dtype == call.q.dtype || cache.dtype == DType::F8E4M3) && cache.headDim % 16 == 0 && cache.vHeadDim % 16 == 0 &&
-         cache.vHeadDim <= 512 && aligned16(call.q.data) && aligned16(cache.data) && call.q.stride % 8 == 0 &&
-         call.out.stride % 2 == 0 && leastSharedBytes(call) <= maxSharedBytes;
+         call.out.cols == call.qHeads * cache.vHeadDim && cache.vHeadDim <= 512 && aligned16(call.q.data) &&
+         aligned16(cache.data) && call.q.stride % 8 == 0 && call.out.stride % 2 == 0 && leastSharedBytes(call) <= maxSharedBytes;
 }
 
 }  // namespace

@@ -11,7 +11,7 @@ namespace headroom::engine::cuda {
 struct AttentionCall {
   TensorView out, q;  // (tokens, qHeads * vHeadDim), (tokens, qHeads * headDim), one activation type
   KvCache cache;
-  // V of a token is the first vHeadDim elements of its K (a latent cache): the cache then holds K only.
+  // V of a token is the last vHeadDim elements of its K (a latent cache): the cache then holds K only.
   bool valuesInKeys = false;
 
   // Rows sequenceStart[i] … sequenceStart[i+1] of the batch are the last tokens of sequence i, whose context, they included, has

@@ -51,7 +51,7 @@ AttentionArguments<T, C> attentionArguments(const AttentionCall& call) {
   arguments.q = rowsOf<const T>(call.q);
   arguments.cache = static_cast<const C*>(cache.data);
   arguments.blockElements = cache.blockTokens * cache.kvHeads * (cache.headDim + (call.valuesInKeys ? 0 : cache.vHeadDim));
-  arguments.valueOffset = call.valuesInKeys ? 0 : cache.blockTokens * cache.kvHeads * cache.headDim;
+  arguments.valueOffset = call.valuesInKeys ? cache.headDim - cache.vHeadDim : cache.blockTokens * cache.kvHeads * cache.headDim;
   arguments.blockTokens = static_cast<int>(cache.blockTokens);
   arguments.headDim = static_cast<int>(cache.headDim);
   arguments.vHeadDim = static_cast<int>(cache.vHeadDim);

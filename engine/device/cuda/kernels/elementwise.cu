@@ -113,6 +113,16 @@ __global__ void addBiasKernel(Rows<T> x, const float* bias, int cols, int blocks
   *to = fromFloat<T>(toFloat(*to) + bias[piece.begin]);
 }
 
+template <class T>
+__global__ void scaleByPositionKernel(Rows<T> x, const int* positions, double floorScale, double scale, int cols,
+                                      int blocksPerRow) {
+  const Piece piece = pieceOf<1>(blocksPerRow);
+  if (piece.begin >= cols) return;
+  const auto factor = static_cast<float>(1.0 + scale * log(1.0 + floor((positions[piece.row] + 1) / floorScale)));
+  T* to = x.row(piece.row) + piece.begin;
+  *to = fromFloat<T>(toFloat(*to) * factor);
+}
+
 // Row `index[t] - firstIndex` of a table of `tableRows` rows, zeros where that is outside.
 template <class To, class From, int N>
 __global__ void gatherKernel(Rows<To> out, Rows<From> table, const int* index, int64_t firstIndex, int64_t tableRows, int cols,
@@ -224,6 +234,16 @@ void addBias(Stream stream, TensorView x, const float* bias) {
     using T = typename decltype(tag)::type;
     overRows(x, 1, [&](dim3 grid, int cols, int blocksPerRow) {
       launchKernel(addBiasKernel<T>, grid, dim3(kThreads), 0, stream, rowsOf<T>(x), bias, cols, blocksPerRow);
+    });
+  });
+}
+
+void scaleByPosition(Stream stream, TensorView x, TensorView positions, double floorScale, double scale) {
+  withActivationType(x.dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    overRows(x, 1, [&](dim3 grid, int cols, int blocksPerRow) {
+      launchKernel(scaleByPositionKernel<T>, grid, dim3(kThreads), 0, stream, rowsOf<T>(x),
+                   static_cast<const int*>(positions.data), floorScale, scale, cols, blocksPerRow);
     });
   });
 }

@@ -22,6 +22,8 @@ void softcap(Stream stream, TensorView x, double cap);         // x = cap * tanh
 void addBias(Stream stream, TensorView x, const float* bias);  // x(t) += bias, for every row; bias: cols floats
 // out(t) *= sigmoid(gate(t)); gate has one column (a shared expert's gate) or as many as out.
 void sigmoidGate(Stream stream, TensorView out, TensorView gate);
+// x(t) *= 1 + scale * log(1 + floor((positions[t] + 1) / floorScale)); positions: I32 (1, tokens). Computed in double.
+void scaleByPosition(Stream stream, TensorView x, TensorView positions, double floorScale, double scale);
 void gatherRows(Stream stream, TensorView out, TensorView in, TensorView rows);  // out(i) = in(rows[i])
 // out = in in another activation type.
 void convert(Stream stream, TensorView out, TensorView in);

@@ -76,7 +76,29 @@ __global__ void headRmsNormKernel(Rows<T> x, int64_t tokens, int heads, int head
     squares += value * value;
   }
   const float factor = 1.0f / sqrtf(warpSum(squares) / static_cast<float>(headDim) + epsilon);
-  for (int i = lane; i < headDim; i += kWarp) head[i] = fromFloat<T>(toFloat(head[i]) * factor * (weight[i] + offset));
+  for (int i = lane; i < headDim; i += kWarp)
+    head[i] = fromFloat<T>(toFloat(head[i]) * factor * (weight ? weight[i] + offset : 1.0f));
+}
+
+template <class T>
+__global__ void rowSquareSumKernel(Rows<float> squares, Rows<const T> x, int cols) {
+  __shared__ float scratch[32];
+  float sum = 0.0f;
+  for (int i = static_cast<int>(threadIdx.x); i < cols; i += static_cast<int>(blockDim.x)) {
+    const float value = toFloat(x.row(blockIdx.x)[i]);
+    sum += value * value;
+  }
+  sum = blockSum(sum, scratch);
+  if (threadIdx.x == 0) *squares.row(blockIdx.x) = sum;
+}
+
+template <class T>
+__global__ void normBySquareSumKernel(Rows<T> x, Rows<const float> squares, int cols, float width, const float* weight,
+                                      float epsilon, float offset) {
+  const float factor = 1.0f / sqrtf(*squares.row(blockIdx.x) / width + epsilon);
+  T* row = x.row(blockIdx.x);
+  for (int i = static_cast<int>(threadIdx.x); i < cols; i += static_cast<int>(blockDim.x))
+    row[i] = fromFloat<T>(toFloat(row[i]) * factor * (weight[i] + offset));
 }
 
 // Whole warps, enough for one access each, 1024 at most.
@@ -133,6 +155,26 @@ void headRmsNorm(Stream stream, TensorView x, int64_t headDim, const float* weig
     launchKernel(headRmsNormKernel<T>, dim3(blocksFor(x.rows * heads, kHeadsPerBlock)), dim3(kWarp * kHeadsPerBlock), 0, stream,
                  rowsOf<T>(x), x.rows, static_cast<int>(heads), static_cast<int>(headDim), weight, static_cast<float>(epsilon),
                  static_cast<float>(offset));
+  });
+}
+
+void rowSquareSum(Stream stream, TensorView squares, TensorView x) {
+  if (x.rows == 0) return;
+  withActivationType(x.dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    launchKernel(rowSquareSumKernel<T>, dim3(static_cast<unsigned>(x.rows)), threadsFor(x.cols, 4), 0, stream,
+                 rowsOf<float>(squares), rowsOf<const T>(x), static_cast<int>(x.cols));
+  });
+}
+
+void normBySquareSum(Stream stream, TensorView x, TensorView squares, int64_t width, const float* weight, double epsilon,
+                     double offset) {
+  if (x.rows == 0) return;
+  withActivationType(x.dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    launchKernel(normBySquareSumKernel<T>, dim3(static_cast<unsigned>(x.rows)), threadsFor(x.cols, 4), 0, stream, rowsOf<T>(x),
+                 rowsOf<const float>(squares), static_cast<int>(x.cols), static_cast<float>(width), weight,
+                 static_cast<float>(epsilon), static_cast<float>(offset));
   });
 }
 

@@ -84,7 +84,7 @@ __global__ void ropeStoreKernel(RopeStoreArguments<T> arguments, C* cache, int64
   const int warp = static_cast<int>(threadIdx.x) / kWarp, lane = static_cast<int>(threadIdx.x) % kWarp;
   const int64_t item = static_cast<int64_t>(blockIdx.x) * kHeadsPerBlock + warp;
   if (item >= items) return;
-  const int perToken = arguments.qHeads + 2 * layout.kvHeads;
+  const int perToken = arguments.qHeads + (layout.vHeadDim > 0 ? 2 : 1) * layout.kvHeads;
   const int64_t token = item / perToken;
   int head = static_cast<int>(item % perToken);
   if (head >= arguments.qHeads + layout.kvHeads) {
@@ -151,7 +151,7 @@ void applyRope(Stream stream, TensorView x, int64_t headDim, TensorView cosSin, 
 void ropeAndStoreKv(Stream stream, const RopeStore& task) {
   const KvCache& cache = task.cache;
   const int64_t tokens = task.k.rows, qHeads = task.q.data ? task.q.cols / cache.headDim : 0,
-                items = tokens * (qHeads + 2 * cache.kvHeads);
+                items = tokens * (qHeads + (cache.vHeadDim > 0 ? 2 : 1) * cache.kvHeads);
   if (items == 0) return;
   const CacheLayout layout = {cache.blockTokens * cache.kvHeads * (cache.headDim + cache.vHeadDim),
                               static_cast<int>(cache.blockTokens), static_cast<int>(cache.kvHeads),
