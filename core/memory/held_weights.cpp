@@ -99,9 +99,10 @@ bool isExpert(const TensorEntry& tensor) {
     case TensorRole::ExpertDown:
     case TensorRole::ExpertGateUp:
       return true;
-    default:
-      return std::any_of(tensor.segments.begin(), tensor.segments.end(),
-                         [](const SplitSegment& segment) { return segment.unit == SplitUnit::ExpertColumns; });
+    default: {
+      const size_t at = tensor.name.find("experts.");
+      return at != std::string::npos && (at == 0 || tensor.name[at - 1] == '.');
+    }
   }
 }
 
@@ -189,7 +190,7 @@ class Holder {
   // Units to which a rank's share of an expert's columns is rounded up.
   int64_t expertPadding() const {
     if (!m_serves || !m_quantized || m_config.quantization->method != "mxfp4") return 1;
-    return isHopper() ? 64 : 128;
+    return noWiderKernels() ? 64 : 128;
   }
   // Hopper's kernels take smaller blocks where a rank's share of an expert is no whole number of them.
   bool shrinksBlocks() const {
@@ -197,7 +198,7 @@ class Holder {
   }
 
   // Columns of the model's width inside packed experts, rounded up where kernels need it.
-  int64_t paddedHidden(int64_t hidden) const { return expertPadding() > 1 && !isHopper() ? roundUp(hidden, 256) : hidden; }
+  int64_t paddedHidden(int64_t hidden) const { return expertPadding() > 1 && !noWiderKernels() ? roundUp(hidden, 256) : hidden; }
 
   // Parameters that no checkpoint stores, for each layer.
   int64_t extraOfLayer(const LayerSpec& layer) const {
@@ -224,7 +225,8 @@ class Holder {
   }
 
  private:
-  bool isHopper() const { return m_options.computeCapability && static_cast<int>(*m_options.computeCapability) == 9; }
+  // Of packed FP4 experts; unknown cards are taken for Hopper.
+  bool noWiderKernels() const { return !m_options.computeCapability || static_cast<int>(*m_options.computeCapability) == 9; }
 
   bool isHeld(const TensorEntry& tensor) const {
     const std::string& name = tensor.name;
@@ -330,7 +332,8 @@ HeldWeights::HeldWeights(const ModelSource& original, const TensorInventory& ten
       const LayerSpec* spec = tensor.layer >= 0 ? &config.layers[static_cast<size_t>(tensor.layer)] : nullptr;
       split.experts = spec ? spec->moe.experts : 0;
       // Widths inside packed experts.
-      if (const int64_t padded = holder.paddedHidden(config.hiddenSize); padded != config.hiddenSize)
+      const int64_t padded = holder.paddedHidden(config.hiddenSize);
+      if (padded != config.hiddenSize && bytes % config.hiddenSize == 0 && !tensor.name.ends_with("gate_up_proj_bias"))
         bytes = bytes / config.hiddenSize * padded;
     }
     if (segments.empty()) {
