@@ -87,7 +87,8 @@ struct PackedArguments {
   const uint8_t* zeros;
   DType scaleType;
   int scaleRows, scaleColumns, scalesPerRow;
-  int out, in, groups;  // groups of 32 columns
+  int out, in, groups;                                // groups of 32 columns
+  int64_t codesAt, twosAt, onesAt, scalesAt, moreAt;  // where the planes begin in the matrix
 };
 
 // Where the piece of `bytes` for (row, unit, lane) lies in a plane whose runs have kRun units of kLanes * kBytes.

@@ -241,6 +241,8 @@ int64_t packedRowBytes(WeightFormat format, int64_t in) {
 PackedArguments packedArguments(const PackedWeight& weight) {
   const PackedLayout layout = packedLayout(weight.format, weight.out, weight.in);
   PackedArguments arguments;
+  arguments.codesAt = layout.codes.begin, arguments.twosAt = layout.twos.begin, arguments.onesAt = layout.ones.begin;
+  arguments.scalesAt = layout.scales.begin, arguments.moreAt = layout.more.begin;
   arguments.codes = weight.data + layout.codes.begin;
   arguments.twos = weight.data + layout.twos.begin;
   arguments.ones = weight.data + layout.ones.begin;
