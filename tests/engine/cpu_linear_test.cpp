@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Linear layers and embeddings of the CPU backend against sums in double precision, on every instruction set of this machine. The
-// blocks are decoded here a second time, one element at a time, from what the format says.
+// commonest blocks are decoded here a second time, one element at a time, from what the format says; the readers of all block
+// types are held to what the gguf package makes of tests/data/blocks.
 #include "core/model/dtype.h"
+#include "engine/device/cpu/block_formats.h"
 #include "engine/device/cpu/cpu_backend.h"
 
 #include <QtTest>
 #include <cmath>
 #include <cstring>
+#include <fstream>
+#include <nlohmann/json.hpp>
 #include <random>
 #include <vector>
 
@@ -73,8 +77,17 @@ double decode(DType dtype, const uint8_t* row, int64_t k) {
       const uint8_t byte = block[16 + group / 2 * 32 + i % 32];
       return half(block) * scale * (group % 2 ? byte >> 4 : byte & 15) - half(block + 2) * minimum;
     }
-    default:
-      qFatal("no reference for this type");
+    default: {
+      static thread_local std::vector<uint8_t> last;  // the block read last, and its values
+      static thread_local float floats[256];
+      static thread_local DType lastType = DType::F32;
+      if (lastType != dtype || !std::equal(last.begin(), last.end(), block, block + info.blockBytes)) {
+        cpu::toFloats(dtype, block, info.blockElements, floats);
+        last.assign(block, block + info.blockBytes);
+        lastType = dtype;
+      }
+      return floats[i];
+    }
   }
 }
 
@@ -99,12 +112,33 @@ Raw randomRows(DType dtype, int64_t rows, int64_t in, std::mt19937& random) {
   for (uint8_t& byte : data) byte = static_cast<uint8_t>(random());
   for (size_t i = 0; i < data.size(); i += static_cast<size_t>(info.blockBytes)) {
     uint8_t* block = &data[i];
-    if (dtype == DType::Q6_K) {
-      putHalf(block + 208);
-      continue;
+    switch (dtype) {
+      case DType::Q6_K:
+        putHalf(block + 208);
+        break;
+      case DType::Q3_K:
+        putHalf(block + 108);
+        break;
+      case DType::Q2_K:
+        putHalf(block + 80);
+        putHalf(block + 82);
+        break;
+      case DType::TQ1_0:
+        putHalf(block + 52);
+        break;
+      case DType::TQ2_0:
+        putHalf(block + 64);
+        break;
+      case DType::MXFP4:
+        block[0] = static_cast<uint8_t>(random() % 8 == 0 ? random() % 3 : 118 + random() % 6);
+        break;
+      case DType::IQ1_M:
+        block[55] = static_cast<uint8_t>((block[55] & 15) | 0x20);  // the exponent of the spread factor
+        break;
+      default:
+        putHalf(block);
+        if (dtype == DType::Q4_1 || dtype == DType::Q5_1 || dtype == DType::Q4_K || dtype == DType::Q5_K) putHalf(block + 2);
     }
-    putHalf(block);
-    if (dtype == DType::Q4_1 || dtype == DType::Q5_1 || dtype == DType::Q4_K) putHalf(block + 2);
   }
   return data;
 }
@@ -114,6 +148,7 @@ struct Case {
   WeightMatrix weight;
   std::vector<float> bias, input;
   Raw rows;
+  std::vector<double> values;  // of the rows
   int64_t tokens = 0, inStride = 0;
 
   Case(const CpuBackendOptions& options, DType dtype, int64_t out, int64_t in, int64_t tokenCount, unsigned seed = 1)
@@ -128,6 +163,7 @@ struct Case {
     backend->writeRows(weight, cut, out - cut, dtype, rows.data() + cut * bytes);
     backend->writeRows(weight, 0, cut, dtype, rows.data());
     backend->finishMatrix(weight);
+    for (int64_t i = 0; i < out * in; ++i) values.push_back(decode(dtype, rows.data() + i / in * bytes, i % in));
     for (int64_t i = 0; i < out; ++i) bias.push_back(normal(random));
     for (int64_t i = 0; i < tokens * inStride; ++i) input.push_back(normal(random));
   }
@@ -135,10 +171,10 @@ struct Case {
     return {input.data() + first * inStride, DType::F32, count, weight.in, inStride};
   }
   double reference(int64_t t, int64_t o, double* magnitude = nullptr) const {
-    const uint8_t* row = rows.data() + o * storageBytes(weight.dtype, weight.in).count();
+    const double* row = values.data() + o * weight.in;
     double sum = bias[static_cast<size_t>(o)], sizes = std::fabs(sum);
     for (int64_t k = 0; k < weight.in; ++k) {
-      const double product = decode(weight.dtype, row, k) * input[static_cast<size_t>(t * inStride + k)];
+      const double product = row[k] * input[static_cast<size_t>(t * inStride + k)];
       sum += product;
       sizes += std::fabs(product);
     }
@@ -148,7 +184,7 @@ struct Case {
   // What rounding activations to int8 blocks (or BF16) may change at most, if all errors added up, halved twice: errors have
   // signs.
   double roundingBound(int64_t t, int64_t o) const {
-    const uint8_t* row = rows.data() + o * storageBytes(weight.dtype, weight.in).count();
+    const double* row = values.data() + o * weight.in;
     double sum = 0;
     for (int64_t block = 0; block < weight.in; block += 32) {
       const int64_t end = std::min(weight.in, block + 32);
@@ -157,7 +193,7 @@ struct Case {
       for (int64_t k = block; k < end; ++k) {
         const double x = std::fabs(input[static_cast<size_t>(t * inStride + k)]);
         const double error = weight.dtype == DType::BF16 ? x / 256 : top / 254;
-        sum += std::pow(decode(weight.dtype, row, k) * error, 2);
+        sum += std::pow(row[k] * error, 2);
       }
     }
     return 5 * std::sqrt(sum);  // independent errors: five times their root mean square bound
@@ -175,8 +211,16 @@ std::string label(CpuLevel level, bool exact, DType dtype) {
   return fmt::format("{} {} {}", cpuLevelName(level), exact ? "exact" : "fast", dtypeName(dtype));
 }
 
-constexpr DType kTypes[] = {DType::F32,  DType::F16,  DType::BF16, DType::Q8_0, DType::Q4_0,
-                            DType::Q4_1, DType::Q5_0, DType::Q5_1, DType::Q4_K, DType::Q6_K};
+constexpr DType kTypes[] = {DType::F32,   DType::F16,     DType::BF16,   DType::Q8_0,   DType::Q4_0,
+                            DType::Q4_1,  DType::Q5_0,    DType::Q5_1,   DType::Q2_K,   DType::Q3_K,
+                            DType::Q4_K,  DType::Q5_K,    DType::Q6_K,   DType::IQ4_NL, DType::IQ4_XS,
+                            DType::MXFP4, DType::IQ2_XXS, DType::IQ2_XS, DType::IQ2_S,  DType::IQ3_XXS,
+                            DType::IQ3_S, DType::IQ1_S,   DType::IQ1_M,  DType::TQ1_0,  DType::TQ2_0};
+
+std::vector<uint8_t> bytesOfHex(const std::string& hex) {
+  const QByteArray bytes = QByteArray::fromHex(QByteArray::fromStdString(hex));
+  return {bytes.begin(), bytes.end()};
+}
 
 class CpuLinearTest : public QObject {
   Q_OBJECT
@@ -189,6 +233,26 @@ class CpuLinearTest : public QObject {
       for (bool exact : {true, false})
         for (DType dtype : kTypes) QTest::newRow(label(level, exact, dtype).c_str()) << level << exact << dtype;
   }
+  void readersAgreeWithTheGgufPackage() {
+    std::ifstream file(HEADROOM_TEST_DATA "/blocks/blocks.json");
+    const nlohmann::json expected = nlohmann::json::parse(file);
+    QCOMPARE(expected.size(), size_t{22});
+    for (const auto& [name, entry] : expected.items()) {
+      const DType dtype = *parseDType(name);
+      const Raw blocks = bytesOfHex(entry["blocks"]), floats = bytesOfHex(entry["floats"]);
+      const auto count = static_cast<int64_t>(floats.size() / sizeof(float));
+      QCOMPARE(storageBytes(dtype, count).count(), static_cast<int64_t>(blocks.size()));
+      std::vector<float> found(static_cast<size_t>(count));
+      cpu::toFloats(dtype, blocks.data(), count, found.data());
+      for (size_t i = 0; i < found.size(); ++i) {
+        float value;
+        std::memcpy(&value, floats.data() + i * sizeof value, sizeof value);
+        QVERIFY2(std::fabs(found[i] - value) <= 1e-6f * std::fabs(value) + 1e-9f,
+                 qPrintable(QString("%1 element %2: %3, expected %4").arg(name.c_str()).arg(i).arg(found[i]).arg(value)));
+      }
+    }
+  }
+
   void matchesDoubleSums_data() { levels(); }
   void matchesDoubleSums() {
     QFETCH(CpuLevel, level);

@@ -3,6 +3,7 @@
 #include "engine/device/cpu/block_formats.h"
 
 #include "core/result.h"
+#include "engine/device/cpu/codebooks.h"
 
 namespace headroom::engine::cpu {
 namespace {
@@ -138,6 +139,157 @@ void readQ3_K(const uint8_t* block, float* to) {
   }
 }
 
+// Scale, 16 bytes of codes as Q4_0's.
+void readIQ4_NL(const uint8_t* block, float* to) {
+  const float d = half(block);
+  for (int i = 0; i < 16; ++i) {
+    to[i] = d * static_cast<float>(kIq4Values[block[2 + i] & 15]);
+    to[i + 16] = d * static_cast<float>(kIq4Values[block[2 + i] >> 4]);
+  }
+}
+
+// Super-scale, the high bit pairs of eight scales, 4 bytes of their low nibbles; then for each group of 32 codes as IQ4_NL's.
+void readIQ4_XS(const uint8_t* block, float* to) {
+  const float d = half(block);
+  const int high = readAs<uint16_t>(block + 2);
+  for (int j = 0; j < 8; ++j) {
+    const int scale = ((block[4 + j / 2] >> (j % 2 * 4)) & 15) | ((high >> (2 * j)) & 3) << 4;
+    const float dl = d * static_cast<float>(scale - 32);
+    for (int i = 0; i < 16; ++i) {
+      const uint8_t byte = block[8 + j * 16 + i];
+      to[j * 32 + i] = dl * static_cast<float>(kIq4Values[byte & 15]);
+      to[j * 32 + 16 + i] = dl * static_cast<float>(kIq4Values[byte >> 4]);
+    }
+  }
+}
+
+// An exponent (E8M0) of half the scale, since the codes count halves; 16 bytes of FP4 codes as Q4_0's.
+void readMXFP4(const uint8_t* block, float* to) {
+  const float d = std::bit_cast<float>(block[0] < 2 ? 0x00200000u << block[0] : (block[0] - 1u) << 23);
+  for (int i = 0; i < 16; ++i) {
+    to[i] = d * static_cast<float>(kDoubledFp4Values[block[1 + i] & 15]);
+    to[i + 16] = d * static_cast<float>(kDoubledFp4Values[block[1 + i] >> 4]);
+  }
+}
+
+// 7 stored signs; the eighth makes their number even.
+uint32_t eightSigns(uint32_t seven) { return seven | (static_cast<uint32_t>(std::popcount(seven)) & 1u) << 7; }
+
+void signedRun(float scale, const int8_t* magnitudes, uint32_t signs, int count, float* to) {
+  for (int i = 0; i < count; ++i) to[i] = scale * static_cast<float>((signs >> i) & 1 ? -magnitudes[i] : magnitudes[i]);
+}
+
+// Scale; for each group of 32: 4 indices of 8 weights, four times 7 signs, a 4-bit scale.
+void readIQ2_XXS(const uint8_t* block, float* to) {
+  const float d = half(block);
+  for (int j = 0; j < 8; ++j) {
+    const uint8_t* group = block + 2 + j * 8;
+    const auto signs = readAs<uint32_t>(group + 4);
+    const float dl = d * (0.5f + static_cast<float>(signs >> 28)) * 0.25f;
+    for (int l = 0; l < 4; ++l)
+      signedRun(dl, codebook(DType::IQ2_XXS) + group[l] * 8, eightSigns((signs >> (7 * l)) & 127), 8, to + j * 32 + l * 8);
+  }
+}
+
+// Scale; 32 times 9 bits of index and 7 signs; 16 scales of 4 bits.
+void readIQ2_XS(const uint8_t* block, float* to) {
+  const float d = half(block);
+  for (int e = 0; e < 32; ++e) {
+    const uint32_t code = readAs<uint16_t>(block + 2 + 2 * e);
+    const int scale = (block[66 + e / 4] >> (e / 2 % 2 * 4)) & 15;
+    const float dl = d * (0.5f + static_cast<float>(scale)) * 0.25f;
+    signedRun(dl, codebook(DType::IQ2_XS) + (code & 511) * 8, eightSigns(code >> 9), 8, to + e * 8);
+  }
+}
+
+// Scale; 32 low bytes of indices, 32 bytes of signs, 8 bytes of high bit pairs, 16 scales of 4 bits.
+void readIQ2_S(const uint8_t* block, float* to) {
+  const float d = half(block);
+  for (int e = 0; e < 32; ++e) {
+    const int index = block[2 + e] | ((block[66 + e / 4] >> (e % 4 * 2)) & 3) << 8;
+    const int scale = (block[74 + e / 4] >> (e / 2 % 2 * 4)) & 15;
+    const float dl = d * (0.5f + static_cast<float>(scale)) * 0.25f;
+    signedRun(dl, codebook(DType::IQ2_S) + index * 8, block[34 + e], 8, to + e * 8);
+  }
+}
+
+// Scale; 64 indices of 4 weights; for each group of 32 four times 7 signs and a 4-bit scale.
+void readIQ3_XXS(const uint8_t* block, float* to) {
+  const float d = half(block);
+  for (int j = 0; j < 8; ++j) {
+    const auto signs = readAs<uint32_t>(block + 66 + 4 * j);
+    const float dl = d * (0.5f + static_cast<float>(signs >> 28)) * 0.5f;
+    for (int l = 0; l < 8; ++l) {
+      const uint32_t eight = eightSigns((signs >> (l / 2 * 7)) & 127);
+      signedRun(dl, codebook(DType::IQ3_XXS) + block[2 + j * 8 + l] * 4, eight >> (l % 2 * 4), 4, to + j * 32 + l * 4);
+    }
+  }
+}
+
+// Scale; 64 low bytes of indices, 64 ninth bits, 32 bytes of signs, 8 scales of 4 bits.
+void readIQ3_S(const uint8_t* block, float* to) {
+  const float d = half(block);
+  for (int e = 0; e < 64; ++e) {
+    const int index = block[2 + e] | ((block[66 + e / 8] >> (e % 8)) & 1) << 8;
+    const int scale = (block[106 + e / 16] >> (e / 8 % 2 * 4)) & 15;
+    signedRun(d * static_cast<float>(1 + 2 * scale), codebook(DType::IQ3_S) + index * 4, block[74 + e / 2] >> (e % 2 * 4), 4,
+              to + e * 4);
+  }
+}
+
+void shiftedRun(float scale, const int8_t* digits, float delta, float* to) {
+  for (int i = 0; i < 8; ++i) to[i] = scale * (static_cast<float>(digits[i]) + delta);
+}
+
+// Scale; 32 low bytes of indices; for each group of 32 four times 3 high bits, a 3-bit scale, the sign of the shift.
+void readIQ1_S(const uint8_t* block, float* to) {
+  const float d = half(block);
+  for (int e = 0; e < 32; ++e) {
+    const uint32_t high = readAs<uint16_t>(block + 34 + e / 4 * 2);
+    const uint32_t index = block[2 + e] | ((high >> (e % 4 * 3)) & 7) << 8;
+    const float dl = d * static_cast<float>(2 * ((high >> 12) & 7) + 1);
+    shiftedRun(dl, codebook(DType::IQ1_S) + index * 8, high & 0x8000 ? -0.125f : 0.125f, to + e * 8);
+  }
+}
+
+// 32 low bytes of indices, 32 nibbles (3 high bits, the sign of the shift), four 16-bit words: four 3-bit scales each, and in the
+// top nibbles the super-scale.
+void readIQ1_M(const uint8_t* block, float* to) {
+  uint32_t bits = 0;
+  for (int i = 0; i < 4; ++i) bits |= (readAs<uint16_t>(block + 48 + 2 * i) >> 12u) << (4 * i);
+  const float d = f16ToFloat(static_cast<uint16_t>(bits));
+  for (int e = 0; e < 32; ++e) {
+    const uint32_t high = (block[32 + e / 2] >> (e % 2 * 4)) & 15;
+    const uint32_t scale = (readAs<uint16_t>(block + 48 + e / 8 * 2) >> (e / 2 % 4 * 3)) & 7;
+    shiftedRun(d * static_cast<float>(2 * scale + 1), codebook(DType::IQ1_M) + (block[e] | (high & 7) << 8) * 8,
+               high & 8 ? -0.125f : 0.125f, to + e * 8);
+  }
+}
+
+// 0, 1 or 2: the digit of 3^-(n+1) of byte / 256.
+int ternaryDigit(uint8_t byte, int n) {
+  constexpr int kPowers[] = {1, 3, 9, 27, 81};
+  return (((byte * kPowers[n]) & 255) * 3) >> 8;
+}
+
+// 48 bytes of five ternary digits (the first 32, then 16), 4 bytes of four, scale.
+void readTQ1_0(const uint8_t* block, float* to) {
+  const float d = half(block + 52);
+  const auto digit = [&](int byte, int n) { return d * static_cast<float>(ternaryDigit(block[byte], n) - 1); };
+  for (int n = 0; n < 5; ++n)
+    for (int i = 0; i < 32; ++i) to[n * 32 + i] = digit(i, n);
+  for (int n = 0; n < 5; ++n)
+    for (int i = 0; i < 16; ++i) to[160 + n * 16 + i] = digit(32 + i, n);
+  for (int n = 0; n < 4; ++n)
+    for (int i = 0; i < 4; ++i) to[240 + n * 4 + i] = digit(48 + i, n);
+}
+
+// 64 bytes of four digits in bit pairs, scale.
+void readTQ2_0(const uint8_t* block, float* to) {
+  const float d = half(block + 64);
+  for (int i = 0; i < 256; ++i) to[i] = d * static_cast<float>(((block[i / 128 * 32 + i % 32] >> (i % 128 / 32 * 2)) & 3) - 1);
+}
+
 using BlockReader = void (*)(const uint8_t* block, float* to);
 
 BlockReader blockReader(DType dtype) {
@@ -162,6 +314,30 @@ BlockReader blockReader(DType dtype) {
       return readQ5_K;
     case DType::Q6_K:
       return readQ6_K;
+    case DType::IQ4_NL:
+      return readIQ4_NL;
+    case DType::IQ4_XS:
+      return readIQ4_XS;
+    case DType::MXFP4:
+      return readMXFP4;
+    case DType::IQ2_XXS:
+      return readIQ2_XXS;
+    case DType::IQ2_XS:
+      return readIQ2_XS;
+    case DType::IQ2_S:
+      return readIQ2_S;
+    case DType::IQ3_XXS:
+      return readIQ3_XXS;
+    case DType::IQ3_S:
+      return readIQ3_S;
+    case DType::IQ1_S:
+      return readIQ1_S;
+    case DType::IQ1_M:
+      return readIQ1_M;
+    case DType::TQ1_0:
+      return readTQ1_0;
+    case DType::TQ2_0:
+      return readTQ2_0;
     default:
       return nullptr;
   }

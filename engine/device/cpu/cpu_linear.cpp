@@ -28,7 +28,7 @@ const LinearFamily* int8Family(CpuLevel level) {
 }  // namespace
 
 CpuLinear::CpuLinear(CpuLevel level, bool exact, ThreadPool& pool)
-    : m_exact(exact), m_pool(pool), m_rows(static_cast<size_t>(pool.threads())) {
+    : m_level(level), m_exact(exact), m_pool(pool), m_rows(static_cast<size_t>(pool.threads())) {
   m_families[kFloats] = &floatFamily(level);
   m_families[kInt8] = int8Family(level);
   m_families[kBf16] = level >= CpuLevel::Avx512Bf16 ? bf16FamilyAvx512() : nullptr;
@@ -125,32 +125,58 @@ void CpuLinear::runTokens(TensorView in, std::span<const LinearTask> tasks, int6
     const Share& share = m_shares[index];
     item -= share.firstItem;
     if (item < share.groupItems * share.tileSplits) {
-      runGroups(share, item, firstToken, tokens);
+      runGroups(share, item, firstToken, tokens, thread);
     } else {
       runPlainRows(share, item - share.groupItems * share.tileSplits, firstToken, tokens, thread);
     }
   });
 }
 
-void CpuLinear::runGroups(const Share& share, int64_t item, int64_t firstToken, int64_t tokens) const {
+void CpuLinear::runGroups(const Share& share, int64_t item, int64_t firstToken, int64_t tokens, int thread) {
   const LinearTask& task = *share.task;
   const WeightMatrix& weight = *task.weight;
   const Prepared& prepared = m_prepared[share.form];
-  const int64_t group = item / share.tileSplits * kGroupsPerItem, split = item % share.tileSplits;
-  const LinearKernel kernel = m_families[share.form]->find(weight.dtype, prepared.width);
-  LinearTile tile;
-  tile.groups = groupAt(weight, group);
-  tile.groupCount = std::min(kGroupsPerItem, fullGroups(weight) - group);
-  tile.groupBytes = kGroupRows * rowBytes(weight);
-  tile.in = weight.in;
-  tile.outStride = task.out.stride;
-  tile.bias = task.bias ? task.bias + group * kGroupRows : nullptr;
-  for (int64_t i = prepared.tiles * split / share.tileSplits; i < prepared.tiles * (split + 1) / share.tileSplits; ++i) {
-    tile.activations = m_activations[share.form].data() + i * prepared.tileBytes;
-    tile.tokens = std::min(prepared.tileTokens, tokens - i * prepared.tileTokens);
-    tile.out = task.out.row<float>(firstToken + i * prepared.tileTokens) + group * kGroupRows;
-    kernel(tile);
+  const int64_t firstGroup = item / share.tileSplits * kGroupsPerItem, split = item % share.tileSplits;
+  const int64_t groups = std::min(kGroupsPerItem, fullGroups(weight) - firstGroup);
+  const LinearKernel packed = m_families[share.form]->find(weight.dtype, prepared.width);
+  const auto runTiles = [&](LinearKernel kernel, LinearTile tile, int64_t group) {
+    tile.in = weight.in;
+    tile.outStride = task.out.stride;
+    tile.bias = task.bias ? task.bias + group * kGroupRows : nullptr;
+    for (int64_t i = prepared.tiles * split / share.tileSplits; i < prepared.tiles * (split + 1) / share.tileSplits; ++i) {
+      tile.activations = m_activations[share.form].data() + i * prepared.tileBytes;
+      tile.tokens = std::min(prepared.tileTokens, tokens - i * prepared.tileTokens);
+      tile.out = task.out.row<float>(firstToken + i * prepared.tileTokens) + group * kGroupRows;
+      kernel(tile);
+    }
+  };
+  if (packed) {
+    runTiles(packed, {.groups = groupAt(weight, firstGroup), .groupCount = groups, .groupBytes = kGroupRows * rowBytes(weight)},
+             firstGroup);
+    return;
   }
+  // No kernel for the type itself: each group becomes floats in the thread's scratch.
+  const LinearKernel floats = m_families[kFloats]->find(DType::F32, prepared.width);
+  auto* scratch =
+      m_rows[static_cast<size_t>(thread)].reserve<float>(2 * weight.in * kGroupRows * static_cast<int64_t>(sizeof(float)));
+  for (int64_t group = firstGroup; group < firstGroup + groups; ++group) {
+    groupToFloats(weight, group, scratch);
+    runTiles(floats, {.groups = reinterpret_cast<const std::byte*>(scratch), .groupCount = 1}, group);
+  }
+}
+
+// `to` has room for two groups.
+void CpuLinear::groupToFloats(const WeightMatrix& weight, int64_t group, float* to) const {
+  GroupToFloats vectors = nullptr;
+  if (m_level >= CpuLevel::Avx512Vnni) {
+    vectors = groupToFloatsAvx512(weight.dtype);
+  } else if (m_level >= CpuLevel::Avx2) {
+    vectors = groupToFloatsAvx2(weight.dtype);
+  }
+  if (vectors) return vectors(groupAt(weight, group), weight.in, to);
+  float* rows = to + weight.in * kGroupRows;
+  for (int64_t r = 0; r < kGroupRows; ++r) readRow(weight, group * kGroupRows + r, rows + r * weight.in);
+  interleave(rows, weight.in, to);
 }
 
 // Rows outside row groups become a group of floats in the thread's scratch.

@@ -42,9 +42,11 @@ class CpuLinear {
   Form formOf(const WeightMatrix& matrix) const;
   void runTokens(TensorView in, std::span<const LinearTask> tasks, int64_t firstToken, int64_t tokens);
   void prepare(Form form, TensorView in, int64_t tokens);
-  void runGroups(const Share& share, int64_t item, int64_t firstToken, int64_t tokens) const;
+  void runGroups(const Share& share, int64_t item, int64_t firstToken, int64_t tokens, int thread);
+  void groupToFloats(const WeightMatrix& weight, int64_t group, float* to) const;
   void runPlainRows(const Share& share, int64_t item, int64_t firstToken, int64_t tokens, int thread);
 
+  const CpuLevel m_level;
   const bool m_exact;
   ThreadPool& m_pool;
   std::array<const LinearFamily*, kForms> m_families{};

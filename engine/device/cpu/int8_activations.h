@@ -8,8 +8,9 @@
 
 namespace headroom::engine::cpu {
 
-// 32 int8, the sum of them times -128 and times -8 (what unsigned weights owe: value + 128, value + 8), scale, scale * sum.
-inline constexpr int64_t kInt8BlockBytes = 48;
+// 32 int8; the sum of them times -128 and times -8 (what unsigned weights owe: value + 128, value + 8), the sums of their first
+// and last 16 times -4; the scale, scale * sum, and that of the first and last 16.
+inline constexpr int64_t kInt8BlockBytes = 64;
 
 template <int T>
 struct Int8Block {
@@ -18,10 +19,14 @@ struct Int8Block {
         minus128(reinterpret_cast<const int32_t*>(quants + 32 * T)),
         minus8(minus128 + T),
         scale(reinterpret_cast<const float*>(minus8 + T)),
-        sum(scale + T) {}
+        sum(scale + T),
+        minus4{reinterpret_cast<const int32_t*>(sum + T), reinterpret_cast<const int32_t*>(sum + 2 * T)},
+        halfSum{sum + 3 * T, sum + 4 * T} {}
   const int8_t* quants;  // (T, 32)
   const int32_t *minus128, *minus8;
   const float *scale, *sum;
+  const int32_t* minus4[2];
+  const float* halfSum[2];
 };
 
 inline int64_t int8TokenBytes(int64_t in) { return in / 32 * kInt8BlockBytes; }

@@ -4,11 +4,12 @@
 // defined:
 //   kLanes         rows a vector holds (8 or 16)
 //   kWidths        tile widths, ascending
-//   Floats, Ints   vectors of kLanes floats / 32-bit integers, and on them: load, lowNibbles, highNibbles, broadcast, halves,
-//   toFloats,
-//                  multiply, fma (a * b + c), zero, add, loadFloats, store
-//   dotBlock<kType>(start, weights, activations): start + the products of 32 weights of each row with the same 32 activations
+//   Floats, Ints   vectors of kLanes floats / 32-bit integers, and on them the functions of int8_vectors_*-inl.h
+//   dotWords<kTop, kCount>(start, weights, activations): start + the products of 4 * kCount weights (at most kTop) of each row with the same
+//                  activations; with kTop 255 the weights are value + 128 and `start` is their sum's debt
 // The including file has included the headers that this one uses (int8_activations.h among them).
+
+#include "engine/device/cpu/block_decoders-inl.h"
 
 template <DType kType, int T>
 void int8Kernel(const LinearTile& tile) {
@@ -47,7 +48,7 @@ void int8Kernel(const LinearTile& tile) {
           } else {
             start = broadcast(int32_t{0});
           }
-          const Ints dot = dotBlock<kType>(start, weights, inputs.quants + 32 * t);
+          const Ints dot = dotWords<kType == DType::Q8_0 ? 255 : 15, 8>(start, weights, inputs.quants + 32 * t);
           sums[t] = fma(toFloats(dot), multiply(scale, broadcast(inputs.scale[t])), sums[t]);
           if constexpr (kType == DType::Q4_1) sums[t] = fma(minimum, broadcast(inputs.sum[t]), sums[t]);
         }
@@ -82,6 +83,6 @@ LinearKernel findInt8(DType dtype, size_t width) {
     case DType::Q4_1:
       return int8ForWidth<DType::Q4_1>(width);
     default:
-      return nullptr;
+      return forBlockType<LinearKernel>(dtype, [&]<DType kType>() { return blockKernelForWidth<kType>(width); });
   }
 }

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // int8 products with AVX2 (vpmaddubsw), and the rounding of activations that all int8 families share.
+#include "engine/device/cpu/codebooks.h"
 #include "engine/device/cpu/int8_activations.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
 
+#include <algorithm>
 #include <array>
 #include <iterator>
 #include <utility>
@@ -14,52 +16,39 @@
 namespace headroom::engine::cpu {
 namespace {
 
-constexpr int kLanes = 8;
-constexpr int kWidths[] = {1, 2, 4};
-constexpr int64_t kPrefetchBytes = 1024;
-using Floats = __m256;
-using Ints = __m256i;
+#include "engine/device/cpu/int8_vectors_avx2-inl.h"
 
-inline Ints load(const uint8_t* from) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)); }
-inline Ints lowNibbles(Ints x) { return _mm256_and_si256(x, _mm256_set1_epi8(15)); }
-inline Ints highNibbles(Ints x) { return _mm256_and_si256(_mm256_srli_epi16(x, 4), _mm256_set1_epi8(15)); }
-inline Ints broadcast(int32_t x) { return _mm256_set1_epi32(x); }
-inline Floats broadcast(float x) { return _mm256_set1_ps(x); }
-inline Floats halves(const uint8_t* from) { return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from))); }
-inline Floats toFloats(Ints x) { return _mm256_cvtepi32_ps(x); }
-inline Floats multiply(Floats a, Floats b) { return _mm256_mul_ps(a, b); }
-inline Floats fma(Floats a, Floats b, Floats c) { return _mm256_fmadd_ps(a, b, c); }
-inline Floats zero() { return _mm256_setzero_ps(); }
-inline Floats add(Floats a, Floats b) { return _mm256_add_ps(a, b); }
-inline Floats loadFloats(const float* from) { return _mm256_loadu_ps(from); }
-inline void store(float* to, Floats x) { _mm256_storeu_ps(to, x); }
-
-template <DType kType>
-inline Ints dotBlock(Ints start, const Ints (&weights)[8], const int8_t* activations) {
+template <int kTop, int kCount>
+inline Ints dotWords(Ints start, const Ints* weights, const int8_t* activations) {
   const auto four = [&](int i) { return _mm256_set1_epi32(reinterpret_cast<const int32_t*>(activations)[i]); };
   const Ints ones = _mm256_set1_epi16(1);
-  if constexpr (kType == DType::Q8_0) {
+  if constexpr (kTop == 255) {
     start = _mm256_setzero_si256();  // the weights become signed again: nothing is owed for value + 128
     // Pairs of products of full bytes overflow 16 bits unless one factor is a magnitude of at most 128 and the other of at most
     // 127.
-    for (int i = 0; i < 8; ++i) {
+    for (int i = 0; i < kCount; ++i) {
       const Ints value = _mm256_xor_si256(weights[i], _mm256_set1_epi8(static_cast<char>(0x80)));
       const Ints pairs = _mm256_maddubs_epi16(_mm256_abs_epi8(value), _mm256_sign_epi8(four(i), value));
       start = _mm256_add_epi32(start, _mm256_madd_epi16(pairs, ones));
     }
     return start;
   } else {
-    // 8 pairs of products of a nibble and a byte fit: 8 * 2 * 15 * 127 = 30480.
-    Ints pairs = _mm256_maddubs_epi16(weights[0], four(0));
-    for (int i = 1; i < 8; ++i) pairs = _mm256_add_epi16(pairs, _mm256_maddubs_epi16(weights[i], four(i)));
-    return _mm256_add_epi32(start, _mm256_madd_epi16(pairs, ones));
+    // As many pairs of products as fit in 16 bits: 8 * 2 * 15 * 127 = 30480.
+    constexpr int kPairs = std::min(kCount, 32767 / (2 * 127 * kTop));
+    for (int i = 0; i < kCount; i += kPairs) {
+      Ints pairs = _mm256_maddubs_epi16(weights[i], four(i));
+      for (int j = i + 1; j < std::min(kCount, i + kPairs); ++j)
+        pairs = _mm256_add_epi16(pairs, _mm256_maddubs_epi16(weights[j], four(j)));
+      start = _mm256_add_epi32(start, _mm256_madd_epi16(pairs, ones));
+    }
+    return start;
   }
 }
 
 #include "engine/device/cpu/int8_linear-inl.h"
 
-// Rounds one block; returns the sum of the whole numbers.
-inline int32_t roundBlock(const float* from, int8_t* to, float& scale) {
+// Rounds one block; leaves the sums of the whole numbers of each half.
+inline void roundBlock(const float* from, int8_t* to, float& scale, int32_t (&sums)[2]) {
   __m256 x[4], top = _mm256_setzero_ps();
   for (int i = 0; i < 4; ++i) {
     x[i] = _mm256_loadu_ps(from + 8 * i);
@@ -73,14 +62,15 @@ inline int32_t roundBlock(const float* from, int8_t* to, float& scale) {
   const __m256 factor = _mm256_set1_ps(largest > 0.0f ? 127.0f / largest : 0.0f);
   __m256i q[4];
   for (int i = 0; i < 4; ++i) q[i] = _mm256_cvtps_epi32(_mm256_mul_ps(x[i], factor));
-  __m256i total = _mm256_add_epi32(_mm256_add_epi32(q[0], q[1]), _mm256_add_epi32(q[2], q[3]));
   const __m256i bytes = _mm256_packs_epi16(_mm256_packs_epi32(q[0], q[1]), _mm256_packs_epi32(q[2], q[3]));
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(to),
                       _mm256_permutevar8x32_epi32(bytes, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7)));
-  __m128i sum = _mm_add_epi32(_mm256_castsi256_si128(total), _mm256_extracti128_si256(total, 1));
-  sum = _mm_add_epi32(sum, _mm_shuffle_epi32(sum, 0x4e));
-  sum = _mm_add_epi32(sum, _mm_shuffle_epi32(sum, 0xb1));
-  return _mm_cvtsi128_si32(sum);
+  const __m256i low = _mm256_add_epi32(q[0], q[1]), high = _mm256_add_epi32(q[2], q[3]);
+  __m256i both = _mm256_hadd_epi32(low, high);  // per lane of 128 bits: two parts of low's sum, two of high's
+  both = _mm256_hadd_epi32(both, both);
+  const __m128i sum = _mm_add_epi32(_mm256_castsi256_si128(both), _mm256_extracti128_si256(both, 1));
+  sums[0] = _mm_cvtsi128_si32(sum);
+  sums[1] = _mm_extract_epi32(sum, 1);
 }
 
 }  // namespace
@@ -91,18 +81,24 @@ void fillInt8(const float* rows, int64_t stride, int64_t tokens, int64_t in, int
     auto* quants = reinterpret_cast<int8_t*>(block);
     auto* ints = reinterpret_cast<int32_t*>(block + 32 * width);
     auto* floats = reinterpret_cast<float*>(ints + 2 * width);
+    auto* halfInts = reinterpret_cast<int32_t*>(floats + 2 * width);
+    auto* halfFloats = reinterpret_cast<float*>(halfInts + 2 * width);
     for (int t = 0; t < width; ++t) {
-      int32_t sum = 0;
+      int32_t sums[2] = {};
       float scale = 0;
       if (t < tokens) {
-        sum = roundBlock(rows + t * stride + k, quants + 32 * t, scale);
+        roundBlock(rows + t * stride + k, quants + 32 * t, scale, sums);
       } else {
         _mm256_storeu_si256(reinterpret_cast<__m256i*>(quants + 32 * t), _mm256_setzero_si256());
       }
-      ints[t] = -128 * sum;
-      ints[width + t] = -8 * sum;
+      ints[t] = -128 * (sums[0] + sums[1]);
+      ints[width + t] = -8 * (sums[0] + sums[1]);
       floats[t] = scale;
-      floats[width + t] = scale * static_cast<float>(sum);
+      floats[width + t] = scale * static_cast<float>(sums[0] + sums[1]);
+      for (int half = 0; half < 2; ++half) {
+        halfInts[half * width + t] = -4 * sums[half];
+        halfFloats[half * width + t] = scale * static_cast<float>(sums[half]);
+      }
     }
   }
 }
@@ -111,11 +107,13 @@ const LinearFamily* int8FamilyAvx2() {
   static constexpr LinearFamily family = {kWidths, findInt8, int8TokenBytes, fillInt8};
   return &family;
 }
+GroupToFloats groupToFloatsAvx2(DType dtype) { return findGroupToFloats(dtype); }
 
 }  // namespace headroom::engine::cpu
 #pragma GCC pop_options
 #else
 namespace headroom::engine::cpu {
 const LinearFamily* int8FamilyAvx2() { return nullptr; }
+GroupToFloats groupToFloatsAvx2(DType) { return nullptr; }
 }  // namespace headroom::engine::cpu
 #endif

@@ -34,11 +34,17 @@ struct LinearFamily {
 
 // Weights as floats, activations as floats (in, width): serves every type that has row groups.
 const LinearFamily& floatFamily(CpuLevel level);
-// Weights and activations as 8-bit integers: Q8_0, Q4_0, Q4_1. BF16 weights and activations rounded to BF16. One family per
+// Weights and activations as 8-bit integers: all block types. BF16 weights and activations rounded to BF16. One family per
 // instruction set, to be called only where the processor has it; null where the compiler does not target it.
 const LinearFamily* int8FamilyAvx2();
 const LinearFamily* int8FamilyAvx2Vnni();
 const LinearFamily* int8FamilyAvx512Vnni();
 const LinearFamily* bf16FamilyAvx512();
+
+// One row group of a block type as floats (in, 16): what exact products use. Null where the instruction set has no such function
+// for the type; then rows are read one by one.
+using GroupToFloats = void (*)(const std::byte* group, int64_t in, float* to);
+GroupToFloats groupToFloatsAvx2(DType dtype);
+GroupToFloats groupToFloatsAvx512(DType dtype);  // for AVX-512 VNNI
 
 }  // namespace headroom::engine::cpu

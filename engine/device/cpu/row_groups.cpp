@@ -41,8 +41,16 @@ void eachKindOfPiece(const WeightMatrix& matrix, const Visit& visit) {
       visit(Pieces{4, blocks * 4, 4, 20, 0, 64, 4});
       visit(Pieces{2, blocks * 2, 0, 20, blocks * 256, 32, 2});
       break;
-    default:
+    default: {
+      const BlockPieces pieces = blockPieces(matrix.dtype);
+      const DTypeInfo& info = dtypeInfo(matrix.dtype);
+      const int64_t count = in / info.blockElements;
+      visit(Pieces{4, count * pieces.words, pieces.wordsAt, info.blockBytes, 0, 64, pieces.words});
+      if (pieces.restBytes > 0)
+        visit(Pieces{pieces.restBytes, count, pieces.restAt, info.blockBytes, count * pieces.words * 64,
+                     kGroupRows * pieces.restBytes});
       break;
+    }
   }
 }
 
@@ -59,8 +67,10 @@ void copyPiece(std::byte* to, const std::byte* from, int64_t bytes, uint8_t flip
   if (bytes == 4) {
     uint32_t value = readAs<uint32_t>(from) ^ (flip * 0x01010101u);
     std::memcpy(to, &value, 4);
-  } else {
+  } else if (bytes == 2) {
     std::memcpy(to, from, 2);
+  } else {
+    *to = *from;
   }
 }
 
@@ -68,7 +78,7 @@ void copyPiece(std::byte* to, const std::byte* from, int64_t bytes, uint8_t flip
 
 bool hasRowGroups(DType dtype) {
   return dtype == DType::F32 || dtype == DType::F16 || dtype == DType::BF16 || dtype == DType::Q8_0 || dtype == DType::Q4_0 ||
-         dtype == DType::Q4_1;
+         dtype == DType::Q4_1 || blockPieces(dtype).words > 0;
 }
 
 void writeRow(const WeightMatrix& matrix, int64_t row, const void* from) {

@@ -6,7 +6,7 @@
 //   Q8_0       (blocks, 8, 16, 4) bytes with the sign bit flipped (value + 128), then scales (blocks, 16)
 //   Q4_0       (blocks, 4, 16, 4) bytes as GGUF has them, then scales (blocks, 16)
 //   Q4_1       (blocks, 4, 16, 4) bytes, then scales and minimums (blocks, 2, 16)
-// Matrices of other types keep plain rows.
+//   others     (blocks, words, 16, 4) bytes as GGUF has them, then what is left of each block, 2 bytes or 1: (blocks, 16, rest)
 #pragma once
 
 #include "engine/device/tensor.h"
@@ -16,6 +16,56 @@ namespace headroom::engine::cpu {
 inline constexpr int64_t kGroupRows = 16;
 inline constexpr int kPlainRows = 0, kRowGroups = 1;  // WeightMatrix::packing
 
+// How a block of the `others` divides: words of 4 bytes, and before or behind them a scale of 2 bytes or 1.
+struct BlockPieces {
+  int words = 0;    // 0: not such a type
+  int wordsAt = 0;  // byte in the block where they begin
+  int restBytes = 0, restAt = 0;
+};
+constexpr BlockPieces blockPieces(DType dtype) {
+  switch (dtype) {
+    case DType::Q5_0:
+      return {5, 2, 2, 0};
+    case DType::Q5_1:
+      return {6, 0, 0, 0};
+    case DType::Q2_K:
+      return {21, 0, 0, 0};
+    case DType::Q3_K:
+      return {27, 0, 2, 108};
+    case DType::Q4_K:
+      return {36, 0, 0, 0};
+    case DType::Q5_K:
+      return {44, 0, 0, 0};
+    case DType::Q6_K:
+      return {52, 0, 2, 208};
+    case DType::IQ4_NL:
+      return {4, 2, 2, 0};
+    case DType::IQ4_XS:
+      return {34, 0, 0, 0};
+    case DType::MXFP4:
+      return {4, 1, 1, 0};
+    case DType::IQ2_XXS:
+      return {16, 2, 2, 0};
+    case DType::IQ2_XS:
+      return {18, 2, 2, 0};
+    case DType::IQ2_S:
+      return {20, 2, 2, 0};
+    case DType::IQ3_XXS:
+      return {24, 2, 2, 0};
+    case DType::IQ3_S:
+      return {27, 2, 2, 0};
+    case DType::IQ1_S:
+      return {12, 2, 2, 0};
+    case DType::IQ1_M:
+      return {14, 0, 0, 0};
+    case DType::TQ1_0:
+      return {13, 0, 2, 52};
+    case DType::TQ2_0:
+      return {16, 0, 2, 64};
+    default:
+      return {};
+  }
+}
 bool hasRowGroups(DType dtype);
 inline int64_t rowBytes(const WeightMatrix& matrix) { return storageBytes(matrix.dtype, matrix.in).count(); }
 inline int64_t fullGroups(const WeightMatrix& matrix) { return matrix.packing == kRowGroups ? matrix.out / kGroupRows : 0; }
