@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUDA C++ for a host compiler, as far as device_api.cuh promises it. Each thread of a block is a fiber; all fibers of a block share one OS
-// thread, so `static thread_local` serves for __shared__. Meanings come from the CUDA C++ programming guide and the PTX manual; the work is done
-// in execution.cpp, which also checks every access of sources compiled with memory callbacks.
+// CUDA C++ for a host compiler, as far as device_api.cuh promises it. Each thread of a block is a fiber; all fibers of a block
+// share one OS thread, so `static thread_local` serves for __shared__. Meanings come from the CUDA C++ programming guide and the
+// PTX manual; the work is done in execution.cpp, which also checks every access of sources compiled with memory callbacks.
 #pragma once
 
 #include "tests/cuda_emulation/include/cuda_runtime_api.h"
@@ -10,8 +10,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
-#include <functional>
-#include <string>
+#include <memory>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -21,22 +20,39 @@
 #define __host__
 #define __constant__
 #define __forceinline__ inline __attribute__((always_inline))
-#define __noinline__ __attribute__((noinline))
 #define __launch_bounds__(...)
 #define __grid_constant__
 #define __shared__ static thread_local
 // Not seen by the memory callbacks: the emulation's own work.
 #define HEADROOM_UNCHECKED __attribute__((no_sanitize("thread")))
 
-struct alignas(8) float2 { float x, y; };
-struct float3 { float x, y, z; };
-struct alignas(16) float4 { float x, y, z, w; };
-struct alignas(8) int2 { int x, y; };
-struct alignas(16) int4 { int x, y, z, w; };
-struct alignas(8) uint2 { unsigned x, y; };
-struct alignas(16) uint4 { unsigned x, y, z, w; };
-struct alignas(4) uchar4 { unsigned char x, y, z, w; };
-struct alignas(4) char4 { signed char x, y, z, w; };
+struct alignas(8) float2 {
+  float x, y;
+};
+struct float3 {
+  float x, y, z;
+};
+struct alignas(16) float4 {
+  float x, y, z, w;
+};
+struct alignas(8) int2 {
+  int x, y;
+};
+struct alignas(16) int4 {
+  int x, y, z, w;
+};
+struct alignas(8) uint2 {
+  unsigned x, y;
+};
+struct alignas(16) uint4 {
+  unsigned x, y, z, w;
+};
+struct alignas(4) uchar4 {
+  unsigned char x, y, z, w;
+};
+struct alignas(4) char4 {
+  signed char x, y, z, w;
+};
 inline float2 make_float2(float x, float y) { return {x, y}; }
 inline float4 make_float4(float x, float y, float z, float w) { return {x, y, z, w}; }
 inline int2 make_int2(int x, int y) { return {x, y}; }
@@ -53,7 +69,8 @@ struct ThreadPlace {
 };
 const ThreadPlace& place();  // of the running device thread
 
-// All fibers of a warp that `mask` names arrive with their arguments; the last one runs `combine` over them (null where a lane is not there).
+// All fibers of a warp that `mask` names arrive with their arguments; the last one runs `combine` over them (null where a lane is
+// not there).
 using Combine = void (*)(void* const arguments[32], uint32_t lanes);
 void warpCollective(uint32_t mask, void* arguments, Combine combine, bool ordersMemory);
 int laneIndex();
@@ -67,7 +84,20 @@ void pauseInLoop();
 void startCopy(void* shared, const void* global, size_t size, bool valid);
 void commitCopies();
 void waitCopies(int pending);
-cudaError_t enqueueKernel(const char* name, dim3 grid, dim3 block, size_t sharedBytes, cudaStream_t stream, std::function<void()> thread);
+// A kernel with its parameters. The device may read the object (`bytes` of it): it stands for the parameter memory.
+struct KernelCall {
+  size_t bytes = 0;
+  virtual ~KernelCall() = default;
+  virtual void runThread() const = 0;
+};
+template <class... Parameters>
+struct KernelCallOf final : KernelCall {
+  void (*kernel)(Parameters...);
+  std::tuple<std::decay_t<Parameters>...> parameters;
+  void runThread() const override { std::apply(kernel, parameters); }
+};
+cudaError_t enqueueKernel(const char* name, dim3 grid, dim3 block, size_t sharedBytes, cudaStream_t stream,
+                          std::shared_ptr<const KernelCall> call);
 
 struct Shuffle {
   const void* value;
@@ -95,7 +125,9 @@ HEADROOM_UNCHECKED T atomicUpdate(T* address, auto&& change) {
     using Bits = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;
     static_assert(sizeof(T) == sizeof(Bits));
     Bits expected = std::bit_cast<Bits>(old);
-    if (__atomic_compare_exchange_n(reinterpret_cast<Bits*>(address), &expected, std::bit_cast<Bits>(next), false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) return old;
+    if (__atomic_compare_exchange_n(reinterpret_cast<Bits*>(address), &expected, std::bit_cast<Bits>(next), false,
+                                    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+      return old;
     old = std::bit_cast<T>(expected);
   }
 }
@@ -127,12 +159,14 @@ T __shfl_xor_sync(unsigned mask, T value, int lanes, int width = 32) {
 template <class T>
 T __shfl_down_sync(unsigned mask, T value, unsigned delta, int width = 32) {
   const int lane = headroom::emulation::laneIndex();
-  return headroom::emulation::shuffle(mask, value, (lane & (width - 1)) + static_cast<int>(delta) < width ? lane + static_cast<int>(delta) : lane);
+  return headroom::emulation::shuffle(
+      mask, value, (lane & (width - 1)) + static_cast<int>(delta) < width ? lane + static_cast<int>(delta) : lane);
 }
 template <class T>
 T __shfl_up_sync(unsigned mask, T value, unsigned delta, int width = 32) {
   const int lane = headroom::emulation::laneIndex();
-  return headroom::emulation::shuffle(mask, value, (lane & (width - 1)) >= static_cast<int>(delta) ? lane - static_cast<int>(delta) : lane);
+  return headroom::emulation::shuffle(mask, value,
+                                      (lane & (width - 1)) >= static_cast<int>(delta) ? lane - static_cast<int>(delta) : lane);
 }
 inline unsigned __ballot_sync(unsigned mask, int predicate) { return headroom::emulation::ballot(mask, predicate != 0); }
 inline int __any_sync(unsigned mask, int predicate) { return headroom::emulation::ballot(mask, predicate != 0) != 0; }
@@ -201,9 +235,13 @@ inline unsigned __funnelshift_r(unsigned low, unsigned high, unsigned shift) {
   return static_cast<unsigned>((static_cast<uint64_t>(high) << 32 | low) >> (shift & 31));
 }
 template <class T>
-T __ldg(const T* address) { return *address; }
+T __ldg(const T* address) {
+  return *address;
+}
 template <class T>
-T __ldcs(const T* address) { return *address; }
+T __ldcs(const T* address) {
+  return *address;
+}
 inline float __expf(float x) { return expf(x); }
 inline float __logf(float x) { return logf(x); }
 inline float __fdividef(float a, float b) { return a / b; }
@@ -258,11 +296,16 @@ inline float toFloat(Fp8E4M3 x) { return fp8ToFloat(x.bits, 3); }
 inline float toFloat(Fp8E5M2 x) { return fp8ToFloat(x.bits, 2); }
 template <class T>
 T fromFloat(float x) {
-  if constexpr (std::is_same_v<T, Half>) return {floatToHalf(x)};
-  else if constexpr (std::is_same_v<T, BFloat16>) return {floatToBFloat16(x)};
-  else if constexpr (std::is_same_v<T, Fp8E4M3>) return {floatToFp8(x, 3)};
-  else if constexpr (std::is_same_v<T, Fp8E5M2>) return {floatToFp8(x, 2)};
-  else return x;
+  if constexpr (std::is_same_v<T, Half>)
+    return {floatToHalf(x)};
+  else if constexpr (std::is_same_v<T, BFloat16>)
+    return {floatToBFloat16(x)};
+  else if constexpr (std::is_same_v<T, Fp8E4M3>)
+    return {floatToFp8(x, 3)};
+  else if constexpr (std::is_same_v<T, Fp8E5M2>)
+    return {floatToFp8(x, 2)};
+  else
+    return x;
 }
 template <class T>
 float2 unpackPair(uint32_t pair) {
@@ -278,20 +321,26 @@ uint32_t fmaPair(uint32_t a, uint32_t b, uint32_t c) {
   return packPair<T>(std::fma(x.x, y.x, z.x), std::fma(x.y, y.y, z.y));
 }
 template <class V>
-V loadStreaming(const V* pointer) { return *pointer; }
+V loadStreaming(const V* pointer) {
+  return *pointer;
+}
 
 inline void copyAsync16(void* shared, const void* global, bool valid = true) { emulation::startCopy(shared, global, 16, valid); }
 inline void copyAsync4(void* shared, const void* global, bool valid = true) { emulation::startCopy(shared, global, 4, valid); }
 inline void commitCopies() { emulation::commitCopies(); }
 template <int Pending>
-void waitCopies() { emulation::waitCopies(Pending); }
+void waitCopies() {
+  emulation::waitCopies(Pending);
+}
 
 void mmaTileHalf(float (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]);
 void mmaTileBFloat16(float (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]);
 template <class T>
 void mmaTile(float (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
-  if constexpr (std::is_same_v<T, Half>) mmaTileHalf(c, a, b);
-  else mmaTileBFloat16(c, a, b);
+  if constexpr (std::is_same_v<T, Half>)
+    mmaTileHalf(c, a, b);
+  else
+    mmaTileBFloat16(c, a, b);
 }
 void mmaTileInt8(int (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]);
 void loadTiles4(uint32_t (&r)[4], const void* row);
@@ -301,10 +350,13 @@ void storeReleaseSystem(uint32_t* flag, uint32_t value);
 inline void pauseInLoop() { emulation::pauseInLoop(); }
 
 template <class... Parameters, class... Arguments>
-cudaError_t launchKernelNamed(const char* name, void (*kernel)(Parameters...), dim3 grid, dim3 block, size_t sharedBytes, cudaStream_t stream,
-                              Arguments&&... arguments) {
-  std::tuple<std::decay_t<Parameters>...> values(static_cast<std::decay_t<Parameters>>(std::forward<Arguments>(arguments))...);
-  return emulation::enqueueKernel(name, grid, block, sharedBytes, stream, [kernel, values] { std::apply(kernel, values); });
+cudaError_t launchKernelNamed(const char* name, void (*kernel)(Parameters...), dim3 grid, dim3 block, size_t sharedBytes,
+                              cudaStream_t stream, Arguments&&... arguments) {
+  auto call = std::make_shared<emulation::KernelCallOf<Parameters...>>();
+  call->bytes = sizeof *call;
+  call->kernel = kernel;
+  call->parameters = {static_cast<std::decay_t<Parameters>>(std::forward<Arguments>(arguments))...};
+  return emulation::enqueueKernel(name, grid, block, sharedBytes, stream, std::move(call));
 }
 
 }  // namespace headroom::engine::cuda
