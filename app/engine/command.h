@@ -20,6 +20,7 @@ inline constexpr int kDone = 0, kBadInput = 2, kFailed = 3, kInterrupted = 130;
 using Run = std::function<int()>;
 void addPlanCommand(CLI::App& app, Run& run);
 void addServeCommand(CLI::App& app, Run& run);
+void addBenchCommand(CLI::App& app, Run& run);
 void addDevicesCommand(CLI::App& app, Run& run);
 void addTokenizeCommand(CLI::App& app, Run& run);
 void addRenderCommand(CLI::App& app, Run& run);

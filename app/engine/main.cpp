@@ -27,6 +27,7 @@ int main(int argc, char** argv) {
   Run run;
   addPlanCommand(app, run);
   addServeCommand(app, run);
+  addBenchCommand(app, run);
   addDevicesCommand(app, run);
   addTokenizeCommand(app, run);
   addRenderCommand(app, run);

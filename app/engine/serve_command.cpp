@@ -2,6 +2,7 @@
 // headroom-engine serve: opens a model, sizes and starts the engine on its layout, and serves it until a signal or a failure ends
 // it.
 #include "app/engine/command.h"
+#include "app/engine/serve_options.h"
 #include "core/launch/planner.h"
 #include "engine/device/backend_registry.h"
 #include "engine/engine.h"
@@ -32,18 +33,6 @@ namespace {
 using namespace headroom::engine;
 
 constexpr double kDrainSeconds = 5;
-
-struct ServeArguments {
-  std::string model;
-  std::optional<int> tp, pp, dp;
-  std::string device = "auto", gpus, deviceMemory, layoutFile;
-  int threads = 0;
-  ServerOptions server;
-  std::string dtype = "auto", kvCacheDType = "auto";
-  std::optional<int64_t> maxModelLen, maxNumSeqs, maxNumBatchedTokens;
-  std::optional<double> gpuMemoryUtilization;
-  bool noPrefixCaching = false;
-};
 
 // One line each on stderr, with time and level. Thread-safe.
 class Log {
@@ -376,35 +365,41 @@ int serve(ServeArguments arguments) {
 
 }  // namespace
 
-void addServeCommand(CLI::App& app, Run& run) {
-  auto arguments = std::make_shared<ServeArguments>();
-  ServeArguments& a = *arguments;
-  CLI::App* command = app.add_subcommand("serve", "Start a layout of a model and serve it over HTTP");
+std::vector<CLI::Option*> addServeOptions(CLI::App& command, ServeArguments& a) {
+  const size_t before = command.get_options().size();
   const auto positive = CLI::Range(int64_t{1}, int64_t{1} << 40);
-  command->add_option("MODEL", a.model, "A model folder or a .gguf file (the first of several)")->required();
-  command->add_option("--tp", a.tp, "Ranks that share each layer (1)")->check(CLI::Range(1, 1024));
-  command->add_option("--pp", a.pp, "Stages that share the layers (1)")->check(CLI::Range(1, 1024));
-  command->add_option("--dp", a.dp, "Replicas of the whole model (1)")->check(CLI::Range(1, 1024));
-  command->add_option("--layout", a.layoutFile, "A layout from plan --format json, in place of --tp, --pp and --dp");
-  command->add_option("--device", a.device, "auto takes CUDA where it is on")
+  command.add_option("--tp", a.tp, "Ranks that share each layer (1)")->check(CLI::Range(1, 1024));
+  command.add_option("--pp", a.pp, "Stages that share the layers (1)")->check(CLI::Range(1, 1024));
+  command.add_option("--dp", a.dp, "Replicas of the whole model (1)")->check(CLI::Range(1, 1024));
+  command.add_option("--layout", a.layoutFile, "A layout from plan --format json, in place of --tp, --pp and --dp");
+  command.add_option("--device", a.device, "auto takes CUDA where it is on")
       ->check(CLI::IsMember({"auto", "cuda", "cpu"}))
       ->capture_default_str();
-  command->add_option("--gpus", a.gpus, "CUDA devices by number, one a rank: 0,2,3");
-  command->add_option("--device-memory", a.deviceMemory, "Memory of each host device: 4GiB");
-  command->add_option("--threads", a.threads, "Threads of all host devices together (the machine's cores)")
+  command.add_option("--gpus", a.gpus, "CUDA devices by number, one a rank: 0,2,3");
+  command.add_option("--device-memory", a.deviceMemory, "Memory of each host device: 4GiB");
+  command.add_option("--threads", a.threads, "Threads of all host devices together (the machine's cores)")
       ->check(CLI::Range(1, 4096));
-  command->add_option("--host", a.server.host, "Address to listen on; 0.0.0.0 is the network")->capture_default_str();
-  command->add_option("--port", a.server.port, "0 picks a free one")->check(CLI::Range(0, 65535))->capture_default_str();
-  command->add_option("--api-key", a.server.apiKey, "Clients must send it as \"Authorization: Bearer KEY\"");
-  command->add_option("--served-model-name", a.server.servedModelName, "The name that requests use (the model's own)");
-  command->add_option("--max-model-len", a.maxModelLen, "Tokens of one sequence, prompt and answer")->check(positive);
-  command->add_option("--max-num-seqs", a.maxNumSeqs, "Sequences in one step")->check(positive);
-  command->add_option("--max-num-batched-tokens", a.maxNumBatchedTokens, "Tokens in one step")->check(positive);
-  command->add_option("--gpu-memory-utilization", a.gpuMemoryUtilization, "Share of each device's memory to use (0.9)")
+  command.add_option("--host", a.server.host, "Address to listen on; 0.0.0.0 is the network")->capture_default_str();
+  command.add_option("--port", a.server.port, "0 picks a free one")->check(CLI::Range(0, 65535))->capture_default_str();
+  command.add_option("--api-key", a.server.apiKey, "Clients must send it as \"Authorization: Bearer KEY\"");
+  command.add_option("--served-model-name", a.server.servedModelName, "The name that requests use (the model's own)");
+  command.add_option("--max-model-len", a.maxModelLen, "Tokens of one sequence, prompt and answer")->check(positive);
+  command.add_option("--max-num-seqs", a.maxNumSeqs, "Sequences in one step")->check(positive);
+  command.add_option("--max-num-batched-tokens", a.maxNumBatchedTokens, "Tokens in one step")->check(positive);
+  command.add_option("--gpu-memory-utilization", a.gpuMemoryUtilization, "Share of each device's memory to use (0.9)")
       ->check(CLI::Range(0.01, 1.0));
-  command->add_option("--dtype", a.dtype, "auto, float32 (exact), bfloat16 or float16")->capture_default_str();
-  command->add_option("--kv-cache-dtype", a.kvCacheDType, "auto, float32, bfloat16 or float16")->capture_default_str();
-  command->add_flag("--no-prefix-caching", a.noPrefixCaching, "Compute every prompt whole");
+  command.add_option("--dtype", a.dtype, "auto, float32 (exact), bfloat16 or float16")->capture_default_str();
+  command.add_option("--kv-cache-dtype", a.kvCacheDType, "auto, float32, bfloat16 or float16")->capture_default_str();
+  command.add_flag("--no-prefix-caching", a.noPrefixCaching, "Compute every prompt whole");
+  const std::vector<CLI::Option*> all = command.get_options();
+  return {all.begin() + static_cast<ptrdiff_t>(before), all.end()};
+}
+
+void addServeCommand(CLI::App& app, Run& run) {
+  auto arguments = std::make_shared<ServeArguments>();
+  CLI::App* command = app.add_subcommand("serve", "Start a layout of a model and serve it over HTTP");
+  command->add_option("MODEL", arguments->model, "A model folder or a .gguf file (the first of several)")->required();
+  addServeOptions(*command, *arguments);
   command->callback([arguments, &run] { run = [arguments] { return serve(*arguments); }; });
 }
 
