@@ -349,6 +349,12 @@ __global__ void __launch_bounds__(S::kThreads, 1) attentionKernel(AttentionArgum
   }
 }
 
+// The most tiles that the sequences can come to, whatever their lengths.
+int64_t tilesOf(const AttentionCall& call, int64_t heads, int rows) {
+  const int64_t most = call.q.rows * heads / rows + call.sequences;
+  return call.q.rows == call.sequences && heads <= rows ? call.sequences : most;
+}
+
 template <class S, class T, class C>
 void launchShape(Stream stream, const AttentionCall& call, int64_t heads) {
   const dim3 grid(static_cast<unsigned>(call.q.rows * heads / S::kRows + call.sequences),
