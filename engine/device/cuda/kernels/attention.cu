@@ -357,8 +357,8 @@ int64_t tilesOf(const AttentionCall& call, int64_t heads, int rows) {
 
 template <class S, class T, class C>
 void launchShape(Stream stream, const AttentionCall& call, int64_t heads) {
-  const dim3 grid(static_cast<unsigned>(call.q.rows * heads / S::kRows + call.sequences),
-                  static_cast<unsigned>(call.cache.kvHeads), static_cast<unsigned>(call.splits));
+  const dim3 grid(static_cast<unsigned>(tilesOf(call, heads, S::kRows)), static_cast<unsigned>(call.cache.kvHeads),
+                  static_cast<unsigned>(call.splits));
   launchKernel(attentionKernel<S, T, C>, grid, dim3(S::kThreads), sharedBytesFor<S>(call), stream,
                attentionArguments<T, C>(call));
 }
@@ -421,8 +421,7 @@ bool fitsTensorCores(const AttentionCall& call, int64_t maxSharedBytes) {
 }  // namespace
 
 int attentionSplits(const AttentionCall& call, int multiprocessors) {
-  const int64_t heads = headsOf(call), rows = isSingle(call, heads) ? 16 : 64;
-  const int64_t blocks = (call.q.rows * heads / rows + call.sequences) * call.cache.kvHeads,
+  const int64_t heads = headsOf(call), blocks = tilesOf(call, heads, isSingle(call, heads) ? 16 : 64) * call.cache.kvHeads,
                 wanted = 3 * static_cast<int64_t>(multiprocessors);
   const int64_t splits = wanted / (blocks > 0 ? blocks : 1);
   return static_cast<int>(splits < 1 ? 1 : splits > 32 ? 32 : splits);
