@@ -21,6 +21,7 @@ std::string budgetText(const GridContext& context, const MachineGpu& gpu, const 
     case EngineKind::SgLang:
       return fmt::format("{:.2f} GiB free at start x {:.3f}", sgLangFreeAtStart(gpu, replica.tp * replica.pp).gib(),
                          replica.utilization);
+    case EngineKind::LmDeploy:
     case EngineKind::TensorRtLlm:
       return fmt::format("weights and activations, and {:g} of what they leave of {:.2f} GiB", replica.utilization,
                          tensorRtFreeAtStart(gpu).gib());
@@ -71,6 +72,7 @@ Bytes budgetOf(const GridContext& context, const MachineGpu& gpu, const ReplicaP
     case EngineKind::SgLang:
       return Bytes(static_cast<int64_t>(static_cast<double>(sgLangFreeAtStart(gpu, replica.tp * replica.pp).count()) *
                                         replica.utilization));
+    case EngineKind::LmDeploy:
     case EngineKind::TensorRtLlm: {
       const Bytes left = tensorRtFreeAtStart(gpu) - part.taken();
       return part.taken() +
@@ -124,6 +126,7 @@ LayoutEvaluator::LayoutEvaluator(const ModelSource& model, const CondensedModel&
   context.maxModelLen = options.maxModelLen;
   context.tokensPerRequest = headroom::tokensPerRequest(options);
   context.layers = model.config.layerCount();
+  context.positions = model.config.maxPositionEmbeddings;
   const std::vector<LayerSpec>& layers = model.config.layers;
   for (size_t i = 0; i < layers.size(); ++i) {
     const auto found =
@@ -183,6 +186,8 @@ LayoutPlan LayoutEvaluator::evaluate(int tp, int pp, int dp) {
   const int64_t requests = requestsPerReplica(m_options, dp);
   const std::shared_ptr<const ReplicaPlan> twin = replica(tp, pp, dp, requests);
   plan.even = twin->even;
+  plan.ep = twin->ep;
+  plan.sharedExperts = twin->sharedExperts;
   fillMemory(plan, twin, requests);
   if (plan.verdict != Verdict::DoesNotFit || plan.kvTokens.value_or(0) > 0) {
     predict(plan, *twin, requests);
@@ -240,9 +245,10 @@ void LayoutEvaluator::fillMemory(LayoutPlan& plan, const std::shared_ptr<const R
   }
   plan.kvCache = cache;
   plan.maxConcurrency = static_cast<double>(blocks) / static_cast<double>(std::max<int64_t>(1, replica.unitsPerRequest));
-  plan.kvTokens = replica.tokensByUnits ? blocks * replica.unitTokens
+  plan.kvTokens = replica.tokensByUnits ? blocks / replica.unitGroups * replica.unitTokens
                                         : static_cast<int64_t>(*plan.maxConcurrency * static_cast<double>(context.maxModelLen));
   plan.memoryProvenance = m_memoryProvenance;
+  fillAnswers(plan, twin, requests, blocks);
   plan.headroom = least;
   const MachineGpu& gpu = context.gpus[tightestGpu];
   plan.limitingGpu = gpu.index;

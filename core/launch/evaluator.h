@@ -23,6 +23,8 @@ struct PartBytes {
   Bytes cacheFixed;         // cache that does not grow with the context (sliding windows that are kept apart)
   Bytes cacheUnit;          // cache of one block
   int64_t unitsNeeded = 0;  // blocks for the asked load
+  Bytes cacheFixedOfRequest;  // share of cacheFixed that one request more would add
+  Bytes lengthUnit;           // what each block more of the maximum length takes beside the cache, now or not
   Bytes taken() const {
     return weights + activations.value_or(Bytes()) + graphs.value_or(Bytes()) + runtime.value_or(Bytes()) + cacheFixed;
   }
@@ -39,8 +41,21 @@ struct ReplicaPlan {
   std::vector<PartBytes> parts;  // stage x classes + class
   double utilization = 0.9;
   int64_t unitTokens = 16;
+  int64_t unitGroups = 1;       // groups of layers that take units of their own
   int64_t unitsPerRequest = 1;  // one request of the maximum length
   bool tokensByUnits = true;    // tokens = blocks x unitTokens; else by concurrency
+  // Blocks that so many requests of so many tokens take; empty: unitTokens each, rounded up.
+  std::function<int64_t(int64_t tokens, int64_t requests)> unitsFor;
+  // For other partitions of the layers: bytes of each layer on a rank, and what the ends and every stage hold besides. Only where
+  // the engine takes another partition than its own.
+  struct StageCosts {
+    std::vector<int64_t> layerBytes;
+    int64_t first = 0, last = 0, everywhere = 0;
+  };
+  std::shared_ptr<const StageCosts> costs;
+  int64_t kvCopies = 1;  // ranks of a stage that hold the same KV head
+  int ep = 1;            // ranks that whole experts are dealt to
+  bool sharedExperts = false;
   const PartBytes& part(int stage, int tpRank) const { return parts[stage * classes + (classOf.empty() ? 0 : classOf[tpRank])]; }
 };
 
@@ -54,6 +69,7 @@ struct GridContext {
   std::vector<int> acceptedTp;
   int64_t layers = 0;
   bool pipeline = true;  // stages are accepted at all
+  int64_t positions = 0;  // that the model was made for; 0: unknown
 };
 
 // GPU memory that the parts may fill, by the engine's own rule.
@@ -108,6 +124,7 @@ class LayoutEvaluator {
   Provenance m_memoryProvenance = Provenance::Modelled;
 
  private:
+  void fillAnswers(LayoutPlan& plan, const std::shared_ptr<const ReplicaPlan>& replica, int64_t requests, int64_t blocks) const;
   void fillMemory(LayoutPlan& plan, const std::shared_ptr<const ReplicaPlan>& replica, int64_t requests);
   void predict(LayoutPlan& plan, const ReplicaPlan& replica, int64_t requests);
 
@@ -149,10 +166,15 @@ class EvenEvaluator : public LayoutEvaluator {
   RuleContext m_ruleContext;
   bool m_vocabularyPadded, m_replicasShareExperts, m_hasExperts = false;
   HeldWeights m_weights;
+  struct RankWeights {
+    HeldWeights::Shares shares;
+    std::shared_ptr<const ReplicaPlan::StageCosts> costs;
+  };
+
   std::map<std::tuple<int, int, int>, Acceptance> m_accepted;
   std::map<int, std::shared_ptr<const std::vector<RankSlice>>> m_slices;
   std::map<std::tuple<int, int, int, int64_t>, std::shared_ptr<const ReplicaPlan>> m_replicas;
-  std::map<std::pair<int, int>, HeldWeights::Shares> m_shares;
+  std::map<std::pair<int, int>, RankWeights> m_shares;
 };
 
 // `lengthWasAsked` false: lowers options.maxModelLen to what fits on the machine's best layout.
@@ -167,6 +189,9 @@ std::unique_ptr<LayoutEvaluator> makeSgLangEvaluator(const ModelSource& model, c
 std::unique_ptr<LayoutEvaluator> makeTensorRtEvaluator(const ModelSource& model, const CondensedModel& condensed,
                                                        const Machine& machine, const ResolvedOptions& options,
                                                        const PlanOptions& asked);
+std::unique_ptr<LayoutEvaluator> makeLmDeployEvaluator(const ModelSource& model, const CondensedModel& condensed,
+                                                       const Machine& machine, const ResolvedOptions& options,
+                                                       const PlanOptions& asked);
 std::unique_ptr<LayoutEvaluator> makeLlamaCppEvaluator(const ModelSource& model, const CondensedModel& condensed,
                                                        const Machine& machine, const ResolvedOptions& options,
                                                        const PlanOptions& asked);
@@ -177,6 +202,7 @@ Result<ResolvedOptions> resolveHeadroomDefaults(const ModelSource& model, const 
 Result<ResolvedOptions> resolveVllmOptions(const ModelSource& model, const Machine& machine, const PlanOptions& options);
 Result<ResolvedOptions> resolveSgLangOptions(const ModelSource& model, const Machine& machine, const PlanOptions& options);
 Result<ResolvedOptions> resolveTensorRtOptions(const ModelSource& model, const Machine& machine, const PlanOptions& options);
+Result<ResolvedOptions> resolveLmDeployOptions(const ModelSource& model, const Machine& machine, const PlanOptions& options);
 Result<ResolvedOptions> resolveLlamaCppOptions(const ModelSource& model, const Machine& machine, const PlanOptions& options);
 
 }  // namespace headroom

@@ -55,11 +55,12 @@ EvenEvaluator::EvenEvaluator(const ModelSource& model, const CondensedModel& con
 }
 
 LayoutEvaluator::Acceptance EvenEvaluator::accept(int tp, int pp, int dp) {
-  const LayoutSizes same = m_rules.sameVerdict(m_ruleContext, {tp, pp, dp});
+  const LayoutSizes sizes{tp, pp, dp, m_options.expertParallel, m_options.attentionDataParallel};
+  const LayoutSizes same = m_rules.sameVerdict(m_ruleContext, sizes);
   auto [found, isNew] = m_accepted.try_emplace({same.tp, same.pp, same.dp});
   Acceptance& acceptance = found->second;
   if (isNew) {
-    RuleVerdict verdict = m_rules.check(m_ruleContext, {tp, pp, dp});
+    RuleVerdict verdict = m_rules.check(m_ruleContext, sizes);
     if (verdict.refusal)
       acceptance.refusal = LazyList<Reason>(reasonsOf({*verdict.refusal}));
     else if (!verdict.warnings.empty())
@@ -100,8 +101,10 @@ std::shared_ptr<const std::vector<RankSlice>> EvenEvaluator::slicesFor(int tp) {
 }
 
 std::shared_ptr<const ReplicaPlan> EvenEvaluator::replica(int tp, int pp, int dp, int64_t requests) {
-  const int shards = tp * (m_hasExperts && m_replicasShareExperts ? dp : 1);
-  auto& known = m_replicas[{tp, pp, shards, requests}];
+  const bool attentionReplicas = m_options.attentionDataParallel && !m_replicasShareExperts;
+  const bool shared = attentionReplicas || (m_hasExperts && m_replicasShareExperts);
+  const int world = tp * (shared ? dp : 1);  // ranks of a stage that the experts are divided among
+  auto& known = m_replicas[{tp, pp, world, requests}];
   if (known) return known;
   auto made = std::make_shared<ReplicaPlan>();
   made->tp = tp;
@@ -109,11 +112,40 @@ std::shared_ptr<const ReplicaPlan> EvenEvaluator::replica(int tp, int pp, int dp
   made->utilization = m_options.gpuMemoryUtilization;
   made->stages = m_rules.stages(m_model.config, pp);
   made->tpSlices = slicesFor(tp);
-  const auto [shares, isNew] = m_shares.try_emplace({tp, shards});
-  if (isNew) shares->second = m_weights.sharesOf({.tp = tp, .experts = shards});
+  made->sharedExperts = shared && dp > 1;
+  if (m_options.expertParallel) made->ep = world;
+  const auto [weights, isNew] = m_shares.try_emplace({tp, world});
+  if (isNew) {
+    HeldWeights::Shards shards{.tp = attentionReplicas ? world : tp, .experts = world};
+    if (m_options.expertParallel) {
+      shards.experts = 1;
+      shards.expertGroups = world;
+    }
+    if (attentionReplicas) shards.attention = tp;
+    const HeldWeights::Shares shares = m_weights.sharesOf(shards);
+    const EngineKind engine = m_context->engine;
+    if (engine == EngineKind::Vllm || engine == EngineKind::SgLang) {
+      auto costs = std::make_shared<ReplicaPlan::StageCosts>();
+      costs->layerBytes = m_weights.layerBytes(shares);
+      auto ends = [&](bool first, bool last) { return m_weights.stageBytes(shares, {0, 0}, first, last).count(); };
+      costs->everywhere = ends(false, false);
+      costs->first = ends(true, false) - costs->everywhere;
+      costs->last = ends(false, true) - costs->everywhere;
+      weights->second.costs = std::move(costs);
+    }
+    weights->second.shares = shares;
+  }
+  if (pp > 1) made->costs = weights->second.costs;
+  if (const LayerSpec* layer = m_model.config.layers.empty() ? nullptr : &m_model.config.layers.front(); layer && tp > 1) {
+    const int64_t kv = m_model.config.kvHeads;
+    if (layer->attention == AttentionKind::Latent)
+      made->kvCopies = tp;
+    else if (kv > 0 && tp > kv)
+      made->kvCopies = tp / kv;
+  }
   made->parts.resize(pp);
   for (int stage = 0; stage < pp; ++stage)
-    made->parts[stage].weights = m_weights.stageBytes(shares->second, made->stages[stage], stage == 0, stage == pp - 1);
+    made->parts[stage].weights = m_weights.stageBytes(weights->second.shares, made->stages[stage], stage == 0, stage == pp - 1);
   fillReplica(*made, requests);
   known = std::move(made);
   return known;

@@ -2,6 +2,7 @@
 // Layouts of Headroom's own engine. The same layouts, weights, cache blocks and activation buffers that the engine makes; what
 // ranks or stages have in common is computed once.
 #include "core/launch/evaluator.h"
+#include "core/layout/stage_balance.h"
 #include "core/memory/workspace.h"
 
 #include <algorithm>
@@ -21,11 +22,13 @@ class HeadroomEvaluator : public LayoutEvaluator {
         m_splitter(condensed),
         m_table(weightTable([this](const TensorEntry& tensor) { return loadedBytes(tensor, m_limits.computeDType).count(); })) {
     meanBytes([this](const TensorEntry& tensor) { return loadedBytes(tensor, m_limits.computeDType).count(); });
+    m_blockTable = Bytes(blockTableBytes());
     m_memoryProvenance = machine.isLocal ? Provenance::Exact : Provenance::Modelled;
-    std::vector<Reason> warnings;
-    for (const std::string& missing : model.config.missingInEngine)
-      warnings.push_back({"headroom.missing", "the engine cannot run this model yet: " + missing, "plan with another --engine"});
-    if (!warnings.empty()) m_warnings = LazyList<Reason>(std::move(warnings));
+    if (!model.config.missingInEngine.empty()) {
+      std::string missing;
+      for (const std::string& part : model.config.missingInEngine) missing += (missing.empty() ? "" : ", ") + part;
+      m_missing = LazyList<Reason>{{"headroom.missing", "the engine cannot run this model yet: " + missing, "plan with another --engine"}};
+    }
   }
 
   // Lowers the length to what fits on the best of the layouts that take the whole machine; the new length.
@@ -54,16 +57,12 @@ class HeadroomEvaluator : public LayoutEvaluator {
                             fmt::format("{}: {}, expected {}", error.where, error.found, error.expected), error.next}};
       return acceptance;
     }
-    if (tp > 1 && config.decoder.qkNormFullWidth) {
-      acceptance.refusal = m_fullWidthNorm;
-      return acceptance;
-    }
-    acceptance.warnings = m_warnings;
+    if (!m_missing.empty()) acceptance.refusal = m_missing;
     return acceptance;
   }
 
-  std::shared_ptr<const ReplicaPlan> replica(int tp, int pp, int, int64_t requests) override {
-    auto& known = m_replicas[{tp, pp, requests}];
+  std::shared_ptr<const ReplicaPlan> replica(int tp, int pp, int dp, int64_t requests) override {
+    auto& known = m_replicas[{tp, pp, m_context->alike ? 1 : dp, requests}];
     if (known) return known;
     const Ranks& ranks = ranksOf(tp);
     auto made = std::make_shared<ReplicaPlan>();
@@ -74,7 +73,7 @@ class HeadroomEvaluator : public LayoutEvaluator {
     made->tpSlices = ranks.slices;
     made->classOf = ranks.classOf;
     made->classes = static_cast<int>(ranks.classes.size());
-    made->stages = stagesOf(pp);
+    made->stages = m_context->alike ? stagesOf(pp) : stagesByMemory(tp, pp, dp);
     made->unitTokens = m_limits.blockTokens;
     made->unitsPerRequest = ceilDiv(m_limits.maxModelLen, m_limits.blockTokens);
     const int64_t needed = std::max(made->unitsPerRequest, ceilDiv(tokensPerRequest(m_options), m_limits.blockTokens) * requests);
@@ -95,6 +94,7 @@ class HeadroomEvaluator : public LayoutEvaluator {
       for (const Class& same : ranks.classes) {
         PartBytes part;
         part.unitsNeeded = needed;
+        part.lengthUnit = m_blockTable;
         part.weights = m_table.stageBytes(same.shares, layers, stage == 0, stage == pp - 1);
         for (size_t kind = 0; kind < count.size(); ++kind) part.cacheUnit += same.cacheOfKind[kind] * count[kind];
         part.activations = activations(tp, pp, stage, layers, same, count);
@@ -133,7 +133,7 @@ class HeadroomEvaluator : public LayoutEvaluator {
   // length; longer ones take the same more of every rank, for the table of blocks.
   int64_t tokensThatFit(int tp, int pp, int64_t most) {
     const std::shared_ptr<const ReplicaPlan> plan = replica(tp, pp, 1, 1);
-    const int64_t tableOfBlock = blockTableBytes(), listed = plan->unitsPerRequest;
+    const int64_t tableOfBlock = m_blockTable.count(), listed = plan->unitsPerRequest;
     int64_t blocks = ceilDiv(most, m_limits.blockTokens);
     for (int rank = 0; rank < tp * pp; ++rank) {
       const PartBytes& part = plan->part(rank / tp, rank % tp);
@@ -186,6 +186,32 @@ class HeadroomEvaluator : public LayoutEvaluator {
     return ranks;
   }
 
+  // On mixed cards: layers by what each stage's smallest card has room for, in every replica.
+  std::vector<Range> stagesByMemory(int tp, int pp, int dp) {
+    const Class& same = ranksOf(tp).classes.front();
+    const int64_t layers = m_model.config.layerCount();
+    StageLoad load;
+    for (int64_t layer = 0; layer < layers; ++layer) {
+      load.layerBytes.push_back(m_table.stageBytes(same.shares, {layer, layer + 1}, false, false).count());
+      load.unitBytes.push_back(same.cacheOfKind[m_kindOf[layer]].count());
+    }
+    const int64_t none = m_table.stageBytes(same.shares, {0, 0}, false, false).count();
+    for (int64_t& bytes : load.layerBytes) bytes -= none;
+    load.firstExtra = m_table.stageBytes(same.shares, {0, 0}, true, false).count() - none;
+    load.lastExtra = m_table.stageBytes(same.shares, {0, 0}, false, true).count() - none;
+    std::vector<int64_t> rooms;
+    for (int stage = 0; stage < pp; ++stage) {
+      Bytes least = m_context->gpus[m_context->order.front()].totalMemory;
+      for (int replica = 0; replica < dp; ++replica) {
+        for (int tpRank = 0; tpRank < tp; ++tpRank)
+          least = std::min(least, m_context->gpus[m_context->order[(replica * pp + stage) * tp + tpRank]].totalMemory);
+      }
+      const Bytes budget(static_cast<int64_t>(static_cast<double>(least.count()) * m_options.gpuMemoryUtilization));
+      rooms.push_back((budget - activations(tp, pp, stage, {0, layers}, same, layersByKind({0, layers}))).count() - none);
+    }
+    return stagesByRoom(load, rooms);
+  }
+
   const std::vector<Range>& stagesOf(int pp) {
     std::vector<Range>& stages = m_stages[pp];
     if (!stages.empty()) return stages;
@@ -234,16 +260,13 @@ class HeadroomEvaluator : public LayoutEvaluator {
   EngineLimits m_limits;
   HeadroomSplitter m_splitter;
   WeightTable m_table;
-  LazyList<Reason> m_warnings;
-  const LazyList<Reason> m_fullWidthNorm{
-      {"headroom.full_width_norm",
-       "this model's query and key norms run over all heads at once: the engine keeps the heads of a layer on one rank",
-       "TP=1 with stages"}};
+  LazyList<Reason> m_missing;  // refuses every layout, as serve does
   std::map<uint64_t, ModelConfig> m_configs;  // by kinds: one layer of each
   std::map<int, Ranks> m_ranks;
   std::map<int, std::vector<Range>> m_stages;
   std::map<std::tuple<int, int, int, uint64_t>, Bytes> m_activations;  // by tp, class, place and kinds
-  std::map<std::tuple<int, int, int64_t>, std::shared_ptr<const ReplicaPlan>> m_replicas;
+  std::map<std::tuple<int, int, int, int64_t>, std::shared_ptr<const ReplicaPlan>> m_replicas;
+  Bytes m_blockTable;  // of one more block a sequence
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include "core/launch/planner.h"
 
 #include <algorithm>
+#include <set>
 
 namespace headroom {
 namespace {
@@ -32,13 +33,32 @@ class CommandText {
     m_command.explained.push_back({name + (value.empty() ? "" : " " + value), std::move(why)});
   }
   // The same start in the engine's container: variables as -e, model folders of this machine mounted where they are.
-  std::string inDocker(const std::string& image, const std::string& gpus, const std::string& model) const {
-    std::string text =
-        "docker run --rm --gpus " + quoted(gpus.empty() ? "all" : "\"device=" + gpus + "\"") + " --shm-size 16g -p 8000:8000";
-    for (const auto& [name, value] : m_environment) text += " -e " + quoted(name + "=" + value);
-    if (!model.empty() && model.front() == '/') text += " -v " + quoted(model + ":" + model + ":ro");
-    return text + " " + image + m_words.substr(m_programWords);
+  // `words` is what the image's entry point needs before the options; the program's own words are left out.
+  void inDocker(const std::string& image, const std::string& words, const std::string& gpus, const std::string& model, int port) {
+    std::vector<LaunchCommand::Option>& why = m_command.dockerExplained;
+    const std::string devices = quoted(gpus.empty() ? "all" : "\"device=" + gpus + "\"");
+    std::string text = fmt::format("docker run --rm --gpus {} --shm-size 16g -p {}:{}", devices, port, port);
+    why.push_back({"--gpus " + devices, gpus.empty() ? "all GPUs of the machine" : "the GPUs of this layout"});
+    why.push_back({"--shm-size 16g", "ranks exchange data through /dev/shm; a container has 64 MiB of it unless told otherwise"});
+    why.push_back({fmt::format("-p {}:{}", port, port), "the server's port, on the machine"});
+    for (const auto& [name, value] : m_environment) {
+      text += " -e " + quoted(name + "=" + value);
+      why.push_back({"-e " + quoted(name + "=" + value), "as explained for the variable"});
+    }
+    if (!model.empty() && model.front() == '/') {
+      const std::string mount = quoted(model + ":" + model + ":ro");
+      text += " -v " + mount;
+      why.push_back({"-v " + mount, "the model's files, where they are, read-only"});
+    }
+    m_command.docker = text + " " + image + (words.empty() ? "" : " " + words) + m_words.substr(m_programWords);
   }
+  // What to type on each of several machines; `own` gives the options of a machine.
+  template <class Own>
+  void onNodes(int nodes, Own own) {
+    for (int node = 0; node < nodes; ++node) m_command.nodes.push_back({node, m_variables + m_words + own(node)});
+  }
+  void onNode(int node, const std::string& text) { m_command.nodes.push_back({node, text}); }
+  std::string text() const { return m_variables + m_words; }
   LaunchCommand take() {
     m_command.text = m_variables + m_words;
     return std::move(m_command);
@@ -57,31 +77,28 @@ std::string gpuList(const LayoutPlan& layout) {
   return list;
 }
 
-// The layers a stage gets when bytes, not counts, are balanced; empty when the engine's own split is as good.
-std::vector<int64_t> betterPartition(const LayoutPlan& layout) {
-  std::vector<int64_t> layers, bytes;
-  for (const RankPlan& rank : layout.ranks) {
-    if (rank.slice.replica != 0 || rank.slice.tpRank != 0 || !rank.weights) continue;
-    layers.push_back(rank.slice.layers.size());
-    bytes.push_back(rank.weights->count());
-  }
-  if (layers.size() < 3 || *std::min_element(layers.begin(), layers.end()) < 2) return {};
-  // A layer's bytes, from a middle stage; what the ends hold besides.
-  const int64_t layer = bytes[1] / layers[1];
-  const int64_t first = bytes.front() - layers.front() * layer, last = bytes.back() - layers.back() * layer;
-  int64_t total = 0;
-  for (int64_t count : layers) total += count;
-  const auto ranges = balanceStages(std::vector<int64_t>(total, layer), std::max<int64_t>(0, first), std::max<int64_t>(0, last),
-                                    static_cast<int>(layers.size()));
-  std::vector<int64_t> better;
-  int64_t fullest = 0, fullestNow = *std::max_element(bytes.begin(), bytes.end());
-  for (size_t i = 0; i < ranges.size(); ++i) {
-    better.push_back(ranges[i].size());
-    fullest = std::max(fullest, ranges[i].size() * layer + (i == 0 ? first : 0) + (i + 1 == ranges.size() ? last : 0));
-  }
-  constexpr double kWorthwhile = 0.99;
-  if (static_cast<double>(fullest) > kWorthwhile * static_cast<double>(fullestNow)) return {};
-  return better;
+// The partition variable where another split than the engine's own has room for more tokens.
+void addPartition(CommandText& command, const LayoutPlan& layout, const char* variable) {
+  if (layout.partition.empty()) return;
+  const PartitionAdvice& advice = layout.partition.front();
+  std::string list;
+  for (int64_t layers : advice.layers) list += (list.empty() ? "" : ",") + std::to_string(layers);
+  command.variable(variable, list,
+                   advice.gain > 0 ? fmt::format("layers of each stage, balanced by bytes: about {:.0f} % more tokens than the "
+                                                 "engine's own split by count",
+                                                 advice.gain * 100)
+                                   : "layers of each stage, balanced by bytes; the engine's own split by count does not fit");
+}
+
+bool usesAll(const PlanReport& report, const LayoutPlan& layout) {
+  return layout.tp * layout.pp * layout.dp == report.machine.size();
+}
+
+int usedNodes(const PlanReport& report, const LayoutPlan& layout) {
+  if (report.machine.nodes < 2) return 1;
+  std::set<int> nodes;
+  for (const RankPlan& rank : layout.ranks) nodes.insert(report.machine.gpus[rank.slice.gpu].node);
+  return static_cast<int>(nodes.size());
 }
 
 int64_t requestsPerServer(const ResolvedOptions& options, int dp) {
@@ -93,6 +110,11 @@ LaunchCommand headroomCommand(const PlanReport& report, const LayoutPlan& layout
   const bool host = report.machine.gpus.front().spec.hostDevice;
   CommandText command("headroom-engine serve");
   command.word(model);
+  const bool mixed = std::any_of(report.machine.gpus.begin(), report.machine.gpus.end(), [&](const MachineGpu& gpu) {
+    return gpu.totalMemory != report.machine.gpus.front().totalMemory;
+  });
+  if (mixed && layout.pp > 1)
+    command.option("--layout", "layout.json", "this layout as plan --format json prints it: its stages follow the cards' memory");
   command.option("--tp", std::to_string(layout.tp), "ranks that share each layer");
   command.option("--pp", std::to_string(layout.pp), "stages that follow one another");
   if (layout.dp > 1) command.option("--dp", std::to_string(layout.dp), "replicas that share the requests");
@@ -111,20 +133,23 @@ LaunchCommand headroomCommand(const PlanReport& report, const LayoutPlan& layout
 LaunchCommand vllmCommand(const PlanReport& report, const LayoutPlan& layout, const std::string& model) {
   const ResolvedOptions& options = report.options;
   CommandText command("vllm serve");
-  if (const std::vector<int64_t> partition = betterPartition(layout); !partition.empty()) {
-    std::string list;
-    for (int64_t layers : partition) list += (list.empty() ? "" : ",") + std::to_string(layers);
-    command.variable("VLLM_PP_LAYER_PARTITION", list,
-                     "layers of each stage, balanced by bytes; vLLM's own split counts layers only");
-  }
+  addPartition(command, layout, "VLLM_PP_LAYER_PARTITION");
   if (layout.tp * layout.pp * layout.dp < report.machine.size())
     command.variable("CUDA_VISIBLE_DEVICES", gpuList(layout), "the GPUs of this layout");
   command.word(model);
   command.option("--tensor-parallel-size", std::to_string(layout.tp), "GPUs that share each layer");
   if (layout.pp > 1) command.option("--pipeline-parallel-size", std::to_string(layout.pp), "stages that follow one another");
   if (layout.dp > 1) command.option("--data-parallel-size", std::to_string(layout.dp), "replicas that share the requests");
-  if (report.machine.nodes > 1)
-    command.option("--nnodes", std::to_string(report.machine.nodes), "machines; run it on each with its --node-rank");
+  if (layout.ep > 1 || options.expertParallel)
+    command.option("--enable-expert-parallel", "", "whole experts on each rank in place of columns of all of them");
+  // --nnodes came with 0.12; before, several machines needed Ray.
+  const bool several = usedNodes(report, layout) > 1, ray = several && versionOf(options.engine) < EngineVersion{0, 12, 0};
+  if (ray) {
+    command.option("--distributed-executor-backend", "ray", "several machines: a Ray cluster that was started before");
+  } else if (several) {
+    command.option("--nnodes", std::to_string(usedNodes(report, layout)), "machines; run it on each with its own --node-rank");
+    command.option("--master-addr", "FIRST_MACHINE", "address of the first machine, as the others reach it");
+  }
   command.option("--max-model-len", std::to_string(options.maxModelLen), "tokens of one request, prompt and answer");
   command.option("--gpu-memory-utilization", fmt::format("{:g}", options.gpuMemoryUtilization),
                  "share of each GPU that vLLM may take");
@@ -140,37 +165,49 @@ LaunchCommand vllmCommand(const PlanReport& report, const LayoutPlan& layout, co
   if (!options.quantization.empty() && !report.model.quantization)
     command.option("--quantization", options.quantization, "made while loading");
   if (options.enforceEager) command.option("--enforce-eager", "", "no CUDA graphs: less memory, slower decoding");
-  const bool all = layout.tp * layout.pp * layout.dp == report.machine.size();
-  const std::string docker =
-      report.machine.nodes > 1 ? "" : command.inDocker("vllm/vllm-openai", all ? "" : gpuList(layout), model);
-  LaunchCommand made = command.take();
-  made.docker = docker;
-  return made;
+  if (ray) {
+    command.onNode(0, "ray start --head --port 6379");
+    for (int node = 1; node < usedNodes(report, layout); ++node) command.onNode(node, "ray start --address FIRST_MACHINE:6379");
+    command.onNode(0, command.text());
+  } else if (several) {
+    command.onNodes(usedNodes(report, layout),
+                    [](int node) { return fmt::format(" --node-rank {}{}", node, node > 0 ? " --headless" : ""); });
+  } else {
+    command.inDocker("vllm/vllm-openai", "", usesAll(report, layout) ? "" : gpuList(layout), model, 8000);
+  }
+  return command.take();
 }
 
 LaunchCommand sgLangCommand(const PlanReport& report, const LayoutPlan& layout, const std::string& model) {
   const ResolvedOptions& options = report.options;
   CommandText command("python3 -m sglang.launch_server");
-  if (const std::vector<int64_t> partition = betterPartition(layout); !partition.empty()) {
-    std::string list;
-    for (int64_t layers : partition) list += (list.empty() ? "" : ",") + std::to_string(layers);
-    command.variable("SGLANG_PP_LAYER_PARTITION", list,
-                     "layers of each stage, balanced by bytes; its own split counts layers only");
-  }
+  addPartition(command, layout, "SGLANG_PP_LAYER_PARTITION");
   if (layout.tp * layout.pp * layout.dp < report.machine.size())
     command.variable("CUDA_VISIBLE_DEVICES", gpuList(layout), "the GPUs of this layout");
   command.option("--model-path", model, "the model");
-  command.option("--tp-size", std::to_string(layout.tp), "GPUs that share each layer");
+  const int world = layout.sharedExperts ? layout.tp * layout.dp : layout.tp;
+  command.option("--tp-size", std::to_string(world), layout.sharedExperts ? "GPUs of a stage; attention uses a share of them" : "GPUs that share each layer");
   if (layout.pp > 1) command.option("--pp-size", std::to_string(layout.pp), "stages that follow one another");
-  if (layout.dp > 1) command.option("--dp-size", std::to_string(layout.dp), "replicas that share the requests");
-  if (report.machine.nodes > 1)
-    command.option("--nnodes", std::to_string(report.machine.nodes),
-                   "machines; run it on each with its --node-rank and --dist-init-addr");
+  if (layout.dp > 1) {
+    command.option("--dp-size", std::to_string(layout.dp),
+                   layout.sharedExperts ? "replicas of the attention, each with its own requests" : "replicas that share the requests");
+  }
+  if (layout.sharedExperts) command.option("--enable-dp-attention", "", "attention in replicas, experts shared by all of them");
+  if (layout.ep > 1) command.option("--ep-size", std::to_string(layout.ep), "ranks that whole experts are dealt to");
+  const int nodes = usedNodes(report, layout);
+  if (nodes > 1) {
+    command.option("--nnodes", std::to_string(nodes), "machines; run it on each with its own --node-rank");
+    command.option("--dist-init-addr", "FIRST_MACHINE:5000", "address of the first machine, as the others reach it");
+  }
   command.option("--context-length", std::to_string(options.maxModelLen), "tokens of one request, prompt and answer");
   if (options.kvCacheDType != options.dtype && dtypeInfo(options.kvCacheDType).blockBytes == 1)
     command.option("--kv-cache-dtype", options.kvCacheDType == DType::F8E5M2 ? "fp8_e5m2" : "fp8_e4m3", "type of the KV cache");
   if (options.dtype != report.model.dtype)
     command.option("--dtype", std::string(dtypeName(options.dtype)), "type of weights and arithmetic");
+  if (nodes > 1)
+    command.onNodes(nodes, [](int node) { return fmt::format(" --node-rank {}", node); });
+  else
+    command.inDocker("lmsysorg/sglang", "python3 -m sglang.launch_server", usesAll(report, layout) ? "" : gpuList(layout), model, 30000);
   return command.take();
 }
 
@@ -178,21 +215,30 @@ LaunchCommand tensorRtCommand(const PlanReport& report, const LayoutPlan& layout
   const ResolvedOptions& options = report.options;
   CommandText command("trtllm-serve serve");
   const std::vector<RankPlan>& ranks = layout.ranks;
-  const int each = layout.tp * layout.pp;
+  const int each = layout.tp * layout.pp * (layout.sharedExperts ? layout.dp : 1);
+  std::string devices;
   if (each < report.machine.size()) {
     std::string list;
     for (int i = 0; i < each && i < static_cast<int>(ranks.size()); ++i)
       list += (list.empty() ? "" : ",") + std::to_string(ranks[i].slice.gpu);
+    devices = list;
     command.variable("CUDA_VISIBLE_DEVICES", list,
-                     layout.dp > 1 ? "the GPUs of the first replica; start each replica on its own" : "the GPUs of this layout");
+                     layout.dp > 1 && !layout.sharedExperts ? "the GPUs of the first replica; start each replica on its own" : "the GPUs of this layout");
   }
   command.word(model);
-  command.option("--tp_size", std::to_string(layout.tp), "GPUs that share each layer");
+  command.option("--tp_size", std::to_string(layout.sharedExperts ? layout.tp * layout.dp : layout.tp), "GPUs that share each layer");
   if (layout.pp > 1) command.option("--pp_size", std::to_string(layout.pp), "stages that follow one another");
+  if (layout.ep > 1) command.option("--ep_size", std::to_string(layout.ep), "ranks that whole experts are dealt to");
+  if (layout.sharedExperts)
+    command.option("--extra_llm_api_options", "options.yaml", "a file with the line \"enable_attention_dp: true\": attention whole on each rank");
   command.option("--max_seq_len", std::to_string(options.maxModelLen), "tokens of one request, prompt and answer");
   command.option("--max_num_tokens", std::to_string(options.maxNumBatchedTokens), "tokens in one step");
   command.option("--kv_cache_free_gpu_memory_fraction", fmt::format("{:g}", options.gpuMemoryUtilization),
                  "share of what weights and activations leave");
+  if (const int nodes = usedNodes(report, layout); nodes > 1)
+    command.onNode(0, fmt::format("mpirun -H {} -n {} trtllm-llmapi-launch {}", "FIRST_MACHINE,…", each, command.text()));
+  else
+    command.inDocker("nvcr.io/nvidia/tensorrt-llm/release", "trtllm-serve serve", devices, model, 8000);
   return command.take();
 }
 
@@ -222,6 +268,22 @@ LaunchCommand llamaCppCommand(const PlanReport& report, const LayoutPlan& layout
     command.option("-ctk", std::string(dtypeName(options.kvCacheDType)), "type of the cached keys");
     command.option("-ctv", std::string(dtypeName(options.kvCacheDType)), "type of the cached values");
   }
+  command.inDocker("ghcr.io/ggml-org/llama.cpp:server-cuda", "", each < report.machine.size() ? gpus : "", model, 8080);
+  return command.take();
+}
+
+LaunchCommand lmDeployCommand(const PlanReport& report, const LayoutPlan& layout, const std::string& model) {
+  const ResolvedOptions& options = report.options;
+  CommandText command("lmdeploy serve api_server");
+  if (!usesAll(report, layout)) command.variable("CUDA_VISIBLE_DEVICES", gpuList(layout), "the GPUs of this layout");
+  command.word(model);
+  command.option("--backend", "turbomind", "the engine whose rules this plan follows");
+  command.option("--tp", std::to_string(layout.tp), "GPUs that share each layer");
+  if (layout.dp > 1) command.option("--dp", std::to_string(layout.dp), "replicas that share the requests");
+  command.option("--session-len", std::to_string(options.maxModelLen), "tokens of one request, prompt and answer");
+  command.option("--cache-max-entry-count", fmt::format("{:g}", options.gpuMemoryUtilization),
+                 "share of what the weights leave for the KV cache");
+  command.inDocker("openmmlab/lmdeploy", "lmdeploy serve api_server", usesAll(report, layout) ? "" : gpuList(layout), model, 23333);
   return command.take();
 }
 
@@ -240,6 +302,8 @@ std::optional<LaunchCommand> launchCommand(const PlanReport& report, const Layou
       return tensorRtCommand(report, layout, modelArgument);
     case EngineKind::LlamaCpp:
       return llamaCppCommand(report, layout, modelArgument);
+    case EngineKind::LmDeploy:
+      return lmDeployCommand(report, layout, modelArgument);
   }
   return std::nullopt;
 }

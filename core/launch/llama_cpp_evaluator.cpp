@@ -101,6 +101,10 @@ class LlamaCppEvaluator : public LayoutEvaluator {
                                                 m_options.maxNumBatchedTokens);
       part.cacheUnit += cache.perToken;
       part.cacheFixed += cache.windows;
+      part.cacheFixedOfRequest += llamaCppCache(layer, heads, m_options.kvCacheDType, tokens, std::max<int64_t>(1, requests) + 1,
+                                                m_options.maxNumBatchedTokens)
+                                      .windows -
+                                  cache.windows;
     }
     part.unitsNeeded = tokens;
   }

@@ -54,9 +54,25 @@ json layoutPlanJson(const LayoutPlan& plan) {
                  {"ttft_ms", valueJson(p.ttftMs)},
                  {"source", p.source}};
   }
+  json answers, partition, waste = json::array();
+  if (!plan.answers.empty()) {
+    answers = {{"longest_context", valueJson(plan.answers.front().longestContext)},
+               {"most_requests", valueJson(plan.answers.front().mostRequests)}};
+  }
+  if (!plan.partition.empty()) {
+    const PartitionAdvice& advice = plan.partition.front();
+    partition = {{"layers", advice.layers}, {"kv_tokens", advice.kvTokens}, {"gain", advice.gain}};
+  }
+  for (const WasteItem& item : plan.waste)
+    waste.push_back({{"kind", item.kind}, {"bytes", item.bytes.count()}, {"why", item.why}});
   return {{"tp", plan.tp},
           {"pp", plan.pp},
           {"dp", plan.dp},
+          {"ep", plan.ep},
+          {"shared_experts", plan.sharedExperts},
+          {"answers", std::move(answers)},
+          {"partition", std::move(partition)},
+          {"waste", std::move(waste)},
           {"split", plan.even ? "even" : "uneven"},
           {"verdict", verdictName(plan.verdict)},
           {"reasons", reasonsJson(plan.reasons)},
@@ -72,23 +88,76 @@ json layoutPlanJson(const LayoutPlan& plan) {
           {"memory_provenance", provenanceName(plan.memoryProvenance)}};
 }
 
+json launchJson(const PlanReport& report, const LayoutPlan& plan, const std::string& model) {
+  const std::optional<LaunchCommand> command = launchCommand(report, plan, model);
+  if (!command) return {};
+  auto explainedJson = [](const std::vector<LaunchCommand::Option>& options) {
+    json list = json::array();
+    for (const LaunchCommand::Option& option : options) list.push_back({{"option", option.option}, {"why", option.why}});
+    return list;
+  };
+  json nodes = json::array();
+  for (const LaunchCommand::OnNode& node : command->nodes) nodes.push_back({{"node", node.node}, {"command", node.text}});
+  return {{"command", command->text},
+          {"explained", explainedJson(command->explained)},
+          {"docker", command->docker.empty() ? json() : json(command->docker)},
+          {"docker_explained", explainedJson(command->dockerExplained)},
+          {"nodes", std::move(nodes)}};
+}
+
+// Memory against context length: of the recommended layout, and of the usable ones of one replica at the sizes people compare.
+json contextSeriesJson(const PlanReport& report) {
+  constexpr size_t kMostSeries = 12;
+  std::vector<const LayoutPlan*> shown;
+  if (report.recommended) shown.push_back(report.find(report.recommended->tp, report.recommended->pp, report.recommended->dp));
+  const int gpus = report.machine.size();
+  for (const LayoutPlan& plan : report.layouts) {
+    const int used = plan.tp * plan.pp;
+    if (shown.size() >= kMostSeries) break;
+    if (plan.dp != 1 || gpus % used != 0 || plan.contextSeries.empty() || (!shown.empty() && &plan == shown.front())) continue;
+    shown.push_back(&plan);
+  }
+  json list = json::array();
+  for (const LayoutPlan* plan : shown) {
+    json points = json::array();
+    for (const ContextPoint& point : plan->contextSeries) {
+      points.push_back({{"tokens", point.tokens},
+                        {"gpu", point.gpu},
+                        {"fixed_bytes", point.fixed.count()},
+                        {"kv_cache_bytes", point.kvCache.count()},
+                        {"budget_bytes", point.budget.count()},
+                        {"fits", point.fits()}});
+    }
+    list.push_back({{"tp", plan->tp}, {"pp", plan->pp}, {"dp", plan->dp}, {"points", std::move(points)}});
+  }
+  return list;
+}
+
 }  // namespace
 
-json planToJson(const PlanReport& report) {
+json planToJson(const PlanReport& report, const std::string& modelArgument) {
   const ModelConfig& model = report.model;
   const ResolvedOptions& options = report.options;
   json gpus = json::array();
   for (const MachineGpu& gpu : report.machine.gpus) {
     gpus.push_back({{"index", gpu.index}, {"name", gpu.spec.name}, {"node", gpu.node}, {"total_bytes", gpu.totalMemory.count()}});
   }
+  // Commands for every layout of a small grid, else for the recommended one.
+  constexpr size_t kMostCommands = 256;
+  const std::string name = modelArgument.empty() ? model.name : modelArgument;
   json layouts = json::array();
-  for (const LayoutPlan& plan : report.layouts) layouts.push_back(layoutPlanJson(plan));
+  for (const LayoutPlan& plan : report.layouts) {
+    layouts.push_back(layoutPlanJson(plan));
+    layouts.back()["launch"] = report.layouts.size() <= kMostCommands ? launchJson(report, plan, name) : json();
+  }
   json recommended;
   if (report.recommended) {
     recommended = {{"tp", report.recommended->tp},
                    {"pp", report.recommended->pp},
                    {"dp", report.recommended->dp},
                    {"why", report.recommended->why}};
+    const LayoutPlan* best = report.find(report.recommended->tp, report.recommended->pp, report.recommended->dp);
+    recommended["launch"] = best ? launchJson(report, *best, name) : json();
   }
   auto lengthJson = [](int64_t length) { return length > 0 ? json(length) : json(); };
   return {{"schema", "headroom.plan/1"},
@@ -121,9 +190,12 @@ json planToJson(const PlanReport& report) {
             {"gpu_memory_utilization", options.gpuMemoryUtilization},
             {"enforce_eager", options.enforceEager},
             {"concurrency", options.concurrency},
+            {"expert_parallel", options.expertParallel},
+            {"attention_data_parallel", options.attentionDataParallel},
             {"input_len", lengthJson(options.inputLen)},
             {"output_len", lengthJson(options.outputLen)}}},
           {"layouts", std::move(layouts)},
+          {"context_series", contextSeriesJson(report)},
           {"recommended", std::move(recommended)}};
 }
 

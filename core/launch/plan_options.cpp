@@ -28,6 +28,11 @@ Status checkCommon(const ModelSource& model, const Machine& machine, const PlanO
   if (options.gpuMemoryUtilization && !(*options.gpuMemoryUtilization > 0 && *options.gpuMemoryUtilization <= 1)) {
     return failure("--gpu-memory-utilization", fmt::format("{:g}", *options.gpuMemoryUtilization), "more than 0 and at most 1");
   }
+  const bool own = options.engine.kind == EngineKind::Headroom || options.engine.kind == EngineKind::LlamaCpp;
+  if (own && (options.expertParallel || options.attentionDataParallel)) {
+    return failure(options.expertParallel ? "--expert-parallel" : "--attention-data-parallel", std::string(engineName(options.engine.kind)),
+                   "an engine that deals whole experts", "plan with --engine vllm, sglang or tensorrt-llm");
+  }
   constexpr int64_t kMost = int64_t(1) << 30;
   const std::pair<const char*, std::optional<int64_t>> counts[] = {{"--max-model-len", options.maxModelLen},
                                                                    {"--max-num-seqs", options.maxNumSeqs},
@@ -200,6 +205,8 @@ Result<ResolvedOptions> resolveServerOptions(const ModelSource& model, const Mac
   resolved.concurrency = options.concurrency;
   resolved.inputLen = options.inputLen.value_or(0);
   resolved.outputLen = options.outputLen.value_or(0);
+  resolved.expertParallel = options.expertParallel;
+  resolved.attentionDataParallel = options.attentionDataParallel;
   return resolved;
 }
 
@@ -210,6 +217,11 @@ Result<ResolvedOptions> resolveVllmOptions(const ModelSource& model, const Machi
   if (!resolved) return resolved;
   const EngineVersion version = versionOf(options.engine);
   if (resolved->engine.version.empty()) resolved->engine.version = fmt::format("{}.{}", version.major, version.minor);
+  // A checkpoint that was calibrated for an 8-bit cache gets one, where versions look at that.
+  constexpr EngineVersion kCacheByCheckpoint{0, 12, 0};
+  if (!options.kvCacheDType && model.config.kvCacheDType && version >= kCacheByCheckpoint)
+    resolved->kvCacheDType = *model.config.kvCacheDType;
+  if (const int64_t length = vllmDefaultModelLen(model.config); !options.maxModelLen && length > 0) resolved->maxModelLen = length;
   resolved->maxNumSeqs = options.maxNumSeqs.value_or(vllmDefaultMaxNumSeqs(version, machine));
   resolved->maxNumBatchedTokens = options.maxNumBatchedTokens.value_or(
       vllmDefaultBatchedTokens(version, machine, resolved->maxModelLen, resolved->maxNumSeqs));
@@ -238,6 +250,18 @@ Result<ResolvedOptions> resolveTensorRtOptions(const ModelSource& model, const M
   resolved->maxNumSeqs = options.maxNumSeqs.value_or(kSequences);
   resolved->maxNumBatchedTokens = options.maxNumBatchedTokens.value_or(kBatchedTokens);
   resolved->gpuMemoryUtilization = options.gpuMemoryUtilization.value_or(kUtilization);
+  return resolved;
+}
+
+Result<ResolvedOptions> resolveLmDeployOptions(const ModelSource& model, const Machine& machine, const PlanOptions& options) {
+  Result<ResolvedOptions> resolved = resolveServerOptions(model, machine, options);
+  if (!resolved) return resolved;
+  if (resolved->engine.version.empty()) resolved->engine.version = "0.16";
+  constexpr int64_t kBatch = 256, kPrefillTokens = 8192;  // max_batch_size of large GPUs, max_prefill_token_num
+  constexpr double kCacheShare = 0.8;                     // cache_max_entry_count: of what weights leave
+  resolved->maxNumSeqs = options.maxNumSeqs.value_or(kBatch);
+  resolved->maxNumBatchedTokens = options.maxNumBatchedTokens.value_or(kPrefillTokens);
+  resolved->gpuMemoryUtilization = options.gpuMemoryUtilization.value_or(kCacheShare);
   return resolved;
 }
 

@@ -12,8 +12,8 @@
 namespace headroom {
 namespace {
 
-constexpr std::array<EngineKind, 5> kPlannedEngines{EngineKind::Headroom, EngineKind::Vllm, EngineKind::SgLang,
-                                                    EngineKind::TensorRtLlm, EngineKind::LlamaCpp};
+constexpr std::array<EngineKind, 6> kPlannedEngines{EngineKind::Headroom,    EngineKind::Vllm,     EngineKind::SgLang,
+                                                    EngineKind::TensorRtLlm, EngineKind::LmDeploy, EngineKind::LlamaCpp};
 
 Result<ResolvedOptions> resolveOptions(const ModelSource& model, const CondensedModel& condensed, const Machine& machine,
                                        const PlanOptions& options) {
@@ -26,6 +26,8 @@ Result<ResolvedOptions> resolveOptions(const ModelSource& model, const Condensed
       return resolveTensorRtOptions(model, machine, options);
     case EngineKind::LlamaCpp:
       return resolveLlamaCppOptions(model, machine, options);
+    case EngineKind::LmDeploy:
+      return resolveLmDeployOptions(model, machine, options);
     case EngineKind::Headroom:
       break;
   }
@@ -43,6 +45,8 @@ std::unique_ptr<LayoutEvaluator> evaluatorFor(const ModelSource& model, const Co
       return makeTensorRtEvaluator(model, condensed, machine, options, asked);
     case EngineKind::LlamaCpp:
       return makeLlamaCppEvaluator(model, condensed, machine, options, asked);
+    case EngineKind::LmDeploy:
+      return makeLmDeployEvaluator(model, condensed, machine, options, asked);
     case EngineKind::Headroom:
       break;
   }

@@ -32,6 +32,10 @@ struct PlanOptions {
   bool enforceEager = false;
   int64_t concurrency = 1;  // requests at once that headroom and predictions are for
   std::optional<int64_t> inputLen, outputLen;
+  // Whole experts on each rank in place of columns of all of them, where the engine can (vLLM, SGLang, TensorRT-LLM).
+  bool expertParallel = false;
+  // Replicas of the attention share one set of experts (SGLang and TensorRT-LLM; vLLM's replicas of expert models always do).
+  bool attentionDataParallel = false;
 };
 
 enum class Verdict : uint8_t { Fits, Tight, DoesNotFit, Invalid };
@@ -60,8 +64,40 @@ struct Prediction {
   std::string source;  // "modelled: …"
 };
 
+// What a layout has room for beyond the asked load.
+struct LayoutAnswers {
+  std::optional<int64_t> longestContext;  // tokens of each of the asked requests; the model's positions at most
+  std::optional<int64_t> mostRequests;    // of the asked length, all replicas together
+};
+
+// Memory of the fullest GPU when each of the asked requests has grown to `tokens`.
+struct ContextPoint {
+  int64_t tokens = 0;
+  int gpu = 0;
+  Bytes fixed;     // weights, activations, graphs, runtime
+  Bytes kvCache;
+  Bytes budget;
+  bool fits() const { return fixed + kvCache <= budget; }
+};
+
+// Layers of the stages when room for tokens is balanced in place of the number of layers, and what that gains.
+struct PartitionAdvice {
+  std::vector<int64_t> layers;
+  int64_t kvTokens = 0;  // modelled, with this partition
+  double gain = 0;       // share of tokens more than the engine's own split has; 0 where that has none at all
+};
+
+// Memory that serves nothing.
+struct WasteItem {
+  std::string kind;  // stable id: "kv_copies", "stage_surplus", "outside_budget", "vocabulary_padding", "idle_gpus"
+  Bytes bytes;       // of the whole layout
+  std::string why;
+};
+
 struct LayoutPlan {
   int tp = 1, pp = 1, dp = 1;
+  int ep = 1;                   // ranks that whole experts are dealt to; 1: each rank has columns of all experts
+  bool sharedExperts = false;   // replicas share one set of experts
   bool even = true;
   Verdict verdict = Verdict::Invalid;
   LazyList<Reason> reasons;       // first: what decides
@@ -72,6 +108,10 @@ struct LayoutPlan {
   std::optional<double> maxConcurrency;  // sequences of maxModelLen
   LazyList<Reason> warnings;             // accepted by the engine, but worth knowing
   LazyList<RankPlan> ranks;              // empty when invalid
+  LazyList<LayoutAnswers> answers;       // one; none when invalid
+  LazyList<ContextPoint> contextSeries;  // up to the model's positions; none when invalid
+  LazyList<PartitionAdvice> partition;   // one where another partition has room for at least a hundredth more tokens
+  LazyList<WasteItem> waste;
   Prediction predicted;
   Provenance weightsProvenance = Provenance::Exact, memoryProvenance = Provenance::Modelled;
 };
@@ -85,6 +125,7 @@ struct ResolvedOptions {
   double gpuMemoryUtilization = 0.9;
   bool enforceEager = false;
   int64_t concurrency = 1, inputLen = 0, outputLen = 0;
+  bool expertParallel = false, attentionDataParallel = false;
 };
 
 struct PlanReport {
@@ -108,8 +149,8 @@ Result<PlanReport> planModel(const ModelSource& model, const Machine& machine, c
 Result<LayoutPlan> planLayout(const ModelSource& model, const Machine& machine, const PlanOptions& options, int tp, int pp,
                               int dp);
 
-// "schema": "headroom.plan/1".
-nlohmann::json planToJson(const PlanReport& report);
+// "schema": "headroom.plan/1". `modelArgument`: the model as its user names it, for the commands; empty: the model's name.
+nlohmann::json planToJson(const PlanReport& report, const std::string& modelArgument = {});
 
 // Engine limits of Headroom for resolved options; serve uses it too, so that both size the same engine.
 EngineLimits engineLimits(const ResolvedOptions& options);
@@ -126,6 +167,12 @@ struct LaunchCommand {
   };
   std::vector<Option> explained;
   std::string docker;  // the same in the engine's container; empty where there is none
+  std::vector<Option> dockerExplained;
+  struct OnNode {
+    int node = 0;
+    std::string text;
+  };
+  std::vector<OnNode> nodes;  // on several machines: what to type on each, in this order; empty on one
 };
 std::optional<LaunchCommand> launchCommand(const PlanReport& report, const LayoutPlan& layout, const std::string& modelArgument);
 

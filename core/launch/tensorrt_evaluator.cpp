@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layouts of TensorRT-LLM: the cache takes a share of what weights and a dry run leave.
+// Layouts of TensorRT-LLM: the cache takes a share of what weights and a dry run leave. LMDeploy's TurboMind: of what weights leave.
 #include "core/launch/evaluator.h"
 #include "core/memory/tensorrt_memory.h"
 
@@ -8,7 +8,8 @@
 namespace headroom {
 namespace {
 
-constexpr int64_t kBlockTokens = 32;  // tokens_per_block
+constexpr int64_t kBlockTokens = 32;      // tokens_per_block
+constexpr int64_t kTurboMindTokens = 64;  // cache_block_seq_len
 
 class TensorRtEvaluator : public EvenEvaluator {
  public:
@@ -40,7 +41,31 @@ class TensorRtEvaluator : public EvenEvaluator {
   }
 };
 
+class LmDeployEvaluator : public EvenEvaluator {
+ public:
+  LmDeployEvaluator(const ModelSource& model, const CondensedModel& condensed, const Machine& machine,
+                    const ResolvedOptions& options, const PlanOptions& asked)
+      : EvenEvaluator(model, condensed, machine, options, lmDeployRules(), asked.dtype, false, false) {}
+
+ protected:
+  void fillReplica(ReplicaPlan& replica, int64_t requests) override {
+    replica.unitTokens = kTurboMindTokens;
+    replica.unitsPerRequest = ceilDiv(m_options.maxModelLen, kTurboMindTokens);
+    PartBytes& part = replica.parts.front();  // TurboMind sizes its cache before it has run: buffers come out of what the share leaves
+    part.cacheUnit =
+        tensorRtTokenBytes(m_model.config, replica.stages.front(), replica.tp, m_options.kvCacheDType) * kTurboMindTokens;
+    part.unitsNeeded =
+        std::max(replica.unitsPerRequest, requests * ceilDiv(headroom::tokensPerRequest(m_options), kTurboMindTokens));
+  }
+};
+
 }  // namespace
+
+std::unique_ptr<LayoutEvaluator> makeLmDeployEvaluator(const ModelSource& model, const CondensedModel& condensed,
+                                                       const Machine& machine, const ResolvedOptions& options,
+                                                       const PlanOptions& asked) {
+  return std::make_unique<LmDeployEvaluator>(model, condensed, machine, options, asked);
+}
 
 std::unique_ptr<LayoutEvaluator> makeTensorRtEvaluator(const ModelSource& model, const CondensedModel& condensed, const Machine& machine,
                                                        const ResolvedOptions& options, const PlanOptions& asked) {

@@ -21,6 +21,7 @@ class VllmEvaluator : public EvenEvaluator {
     m_limits.maxNumBatchedTokens = options.maxNumBatchedTokens;
     m_limits.utilization = options.gpuMemoryUtilization;
     m_limits.enforceEager = options.enforceEager;
+    m_config = std::make_shared<const ModelConfig>(model.config);
   }
 
  protected:
@@ -30,6 +31,7 @@ class VllmEvaluator : public EvenEvaluator {
     const int64_t perRequest = tokensPerRequest(m_options);
     replica.unitsPerRequest = 1;
     SameStages same(*this, replica);
+    std::vector<VllmStage> kinds;
     for (int stage = 0; stage < replica.pp; ++stage) {
       if (const int earlier = same.find(stage); earlier != stage) {
         const Bytes weights = replica.parts[stage].weights;
@@ -38,6 +40,7 @@ class VllmEvaluator : public EvenEvaluator {
         continue;
       }
       const VllmStage place{replica.tp, replica.pp, replica.stages[stage], stage == replica.pp - 1};
+      kinds.push_back(place);
       PartBytes& part = replica.parts[stage];
       const VllmKvShape kv = vllmKvShape(config, m_limits, place);
       part.unitsNeeded = kv.blocksPerRequest;
@@ -48,13 +51,20 @@ class VllmEvaluator : public EvenEvaluator {
       part.runtime = vllmRuntimeGrowth(config, m_limits, place, gpu);
       if (vllmChargesGraphs(m_limits.version)) part.graphs = vllmGraphs(m_limits, place, gpu);
       replica.unitTokens = kv.blockTokens;
+      replica.unitGroups = kv.groups;
       replica.unitsPerRequest = std::max(replica.unitsPerRequest, kv.blocksPerRequest);
       replica.tokensByUnits = replica.tokensByUnits && kv.uniform;
     }
+    replica.unitsFor = [config = m_config, limits = m_limits, kinds = std::move(kinds)](int64_t tokens, int64_t requests) {
+      int64_t most = 0;
+      for (const VllmStage& stage : kinds) most = std::max(most, vllmBlocksFor(*config, limits, stage, tokens));
+      return most * requests;
+    };
   }
 
  private:
   VllmLimits m_limits;
+  std::shared_ptr<const ModelConfig> m_config;  // for what is asked of a plan when the evaluator is gone
 };
 
 }  // namespace

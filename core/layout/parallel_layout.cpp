@@ -276,9 +276,6 @@ Result<ParallelLayout> makeHeadroomLayout(const ModelSource& model, int tp, int 
 }
 
 Status checkLayout(const ParallelLayout& layout, const ModelSource& model) {
-  if (model.config.decoder.qkNormFullWidth && layout.tp > 1)
-    return failure(fmt::format("tensor-parallel size {}", layout.tp), "a query and key norm over all heads", "one tensor-parallel rank",
-                   "use TP=1 with pipeline stages or replicas");
   const ModelConfig& config = model.config;
   if (layout.ranks.size() != static_cast<size_t>(layout.worldSize())) {
     return failure("layout", fmt::format("{} ranks", layout.ranks.size()), fmt::format("{}", layout.worldSize()));

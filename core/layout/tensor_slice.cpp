@@ -92,7 +92,9 @@ bool stageHolds(const TensorEntry& tensor, const ModelConfig& config, bool embed
   }
 }
 
-bool onlyFirstTpRank(TensorRole role) { return role == TensorRole::OBias || role == TensorRole::DownBias; }
+bool onlyFirstTpRank(TensorRole role) {
+  return role == TensorRole::OBias || role == TensorRole::DownBias || role == TensorRole::ExpertDownBias;
+}
 
 Range qHeadsOfLayer(const ModelConfig& config, const RankSlice& rank, const LayerSpec& layer) {
   return queryHeadsOf(rank, config, layer.qHeads, layer.kvHeads > 0 ? layer.qHeads / layer.kvHeads : 1);

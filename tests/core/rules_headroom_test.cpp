@@ -26,14 +26,16 @@ class RulesHeadroomTest : public QObject {
     QVERIFY(headroomRules().check(context, {10, 1, 1}).refusal->message.find("9 query heads") != std::string::npos);
   }
 
-  void saysWhatTheEngineLacks() {
+  // As serve does: a plan that fits and cannot be started would be no plan.
+  void refusesWhatTheEngineCannotRun() {
     ModelSource model = makeModel(smolShape());
-    model.config.missingInEngine = {"latent attention"};
+    model.config.missingInEngine = {"latent attention", "awq quantization"};
     const Machine machine = *parseMachine("1x24GiB");
-    const auto verdict = headroomRules().check({model, machine, headroomRules().newestKnown(), std::nullopt, ""}, {1, 1, 1});
-    QVERIFY(!verdict.refusal);
-    QCOMPARE(verdict.warnings.size(), size_t(1));
-    QVERIFY(verdict.warnings[0].message.find("latent attention") != std::string::npos);
+    const RuleVerdict verdict = headroomRules().check({model, machine, {0, 1, 0}, std::nullopt, ""}, {1, 1, 1});
+    QVERIFY(verdict.refusal.has_value());
+    QCOMPARE(verdict.refusal->rule, std::string("headroom.missing"));
+    QVERIFY2(verdict.refusal->message.find("latent attention, awq quantization") != std::string::npos,
+             verdict.refusal->message.c_str());
   }
 };
 

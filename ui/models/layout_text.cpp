@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/models/layout_text.h"
 
+#include "ui/models/core_text.h"
 #include "ui/theme/format.h"
 #include "ui/theme/headroom_color.h"
 
@@ -10,8 +11,15 @@
 #include <functional>
 #include <map>
 #include <numeric>
+#include <utility>
 
 namespace headroom::ui {
+
+QString layoutName(const LayoutPlan& layout) {
+  QString name = layoutName(layout.tp, layout.pp, layout.dp);
+  if (layout.ep > 1) name += QStringLiteral(" × EP%1").arg(layout.ep);
+  return name;
+}
 
 QString layoutName(int tp, int pp, int dp) {
   QString name = QStringLiteral("TP%1 × PP%2").arg(tp).arg(pp);
@@ -57,11 +65,11 @@ QString shortReason(const LayoutPlan& layout, const ModelConfig& model) {
 QString cellDescription(const LayoutPlan& layout, const PlanReport& report) {
   QStringList parts{layoutName(layout) + QStringLiteral(": ") + verdictText(layout.verdict)};
   if (layout.verdict == Verdict::Invalid) {
-    if (!layout.reasons.empty()) parts << fromCore(layout.reasons.front().message);
+    if (!layout.reasons.empty()) parts << coreText(layout.reasons.front().message);
   } else {
     parts << QCoreApplication::translate("Headroom", "%1 on the fullest GPU").arg(headroomLabel(layout.headroom));
     if (layout.kvTokens) parts << QCoreApplication::translate("Headroom", "room for %1 tokens").arg(formatCount(layout.kvTokens));
-    if (layout.verdict != Verdict::Fits && !layout.reasons.empty()) parts << fromCore(layout.reasons.front().message);
+    if (layout.verdict != Verdict::Fits && !layout.reasons.empty()) parts << coreText(layout.reasons.front().message);
   }
   if (report.recommended && report.recommended->tp == layout.tp && report.recommended->pp == layout.pp &&
       report.recommended->dp == layout.dp)
@@ -82,18 +90,26 @@ QString provenanceText(Provenance provenance) {
 }
 
 QString engineTitle(EngineKind kind) {
-  switch (kind) {
-    case EngineKind::Headroom:
-      return QStringLiteral("Headroom");
-    case EngineKind::Vllm:
-      return QStringLiteral("vLLM");
-    case EngineKind::SgLang:
-      return QStringLiteral("SGLang");
-    case EngineKind::TensorRtLlm:
-      return QStringLiteral("TensorRT-LLM");
-    case EngineKind::LlamaCpp:
-      return QStringLiteral("llama.cpp");
-  }
+  static constexpr std::pair<std::string_view, const char*> kTitles[] = {
+      {"headroom", "Headroom"},         {"vllm", "vLLM"},           {"sglang", "SGLang"},
+      {"tensorrt-llm", "TensorRT-LLM"}, {"llama.cpp", "llama.cpp"}, {"lmdeploy", "LMDeploy"}};
+  const std::string_view name = engineName(kind);
+  for (const auto& [known, title] : kTitles)
+    if (known == name) return QString::fromLatin1(title);
+  return QString::fromUtf8(name.data(), static_cast<qsizetype>(name.size()));
+}
+
+std::vector<EngineKind> plannedEngines() {
+  std::vector<EngineKind> kinds;
+  for (const char* name : {"headroom", "vllm", "sglang", "tensorrt-llm", "lmdeploy", "llama.cpp"})
+    if (const auto engine = parseEngine(name)) kinds.push_back(engine->kind);
+  return kinds;
+}
+
+QStringList engineVersions(EngineKind kind) {
+  // Ends of the ranges in which an engine's rules or its memory differ.
+  if (engineName(kind) == "vllm")
+    return {QStringLiteral("0.32"), QStringLiteral("0.31"), QStringLiteral("0.20"), QStringLiteral("0.10"), QStringLiteral("0.6")};
   return {};
 }
 

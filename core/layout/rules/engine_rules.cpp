@@ -19,6 +19,8 @@ std::string_view engineName(EngineKind kind) {
       return "tensorrt-llm";
     case EngineKind::LlamaCpp:
       return "llama.cpp";
+    case EngineKind::LmDeploy:
+      return "lmdeploy";
   }
   return "";
 }
@@ -55,6 +57,8 @@ const EngineRules& rulesOf(EngineKind kind) {
       return tensorRtRules();
     case EngineKind::LlamaCpp:
       return llamaCppRules();
+    case EngineKind::LmDeploy:
+      return lmDeployRules();
     case EngineKind::Headroom:
       break;
   }
@@ -62,7 +66,10 @@ const EngineRules& rulesOf(EngineKind kind) {
 }
 
 LayoutSizes EngineRules::sameVerdict(const RuleContext& context, LayoutSizes sizes) const {
-  return {sizes.tp, sizes.pp > context.model.config.layerCount() ? sizes.pp : std::min(sizes.pp, 2), 1};
+  LayoutSizes same = sizes;
+  same.pp = sizes.pp > context.model.config.layerCount() ? sizes.pp : std::min(sizes.pp, 2);
+  same.dp = 1;
+  return same;
 }
 
 std::vector<int> acceptedTpSizes(const EngineRules& rules, const RuleContext& context, int gpus) {

@@ -12,7 +12,7 @@
 
 namespace headroom {
 
-enum class EngineKind : uint8_t { Headroom, Vllm, SgLang, TensorRtLlm, LlamaCpp };
+enum class EngineKind : uint8_t { Headroom, Vllm, SgLang, TensorRtLlm, LlamaCpp, LmDeploy };
 std::string_view engineName(EngineKind kind);
 
 struct EngineVersion {
@@ -24,6 +24,8 @@ std::optional<EngineVersion> parseVersion(std::string_view text);
 
 struct LayoutSizes {
   int tp = 1, pp = 1, dp = 1;
+  bool expertParallel = false;         // whole experts a rank
+  bool attentionDataParallel = false;  // tp divides attention, tp x dp everything else
 };
 
 struct RuleContext {
@@ -64,6 +66,7 @@ const EngineRules& vllmRules();
 const EngineRules& sgLangRules();
 const EngineRules& tensorRtRules();
 const EngineRules& llamaCppRules();
+const EngineRules& lmDeployRules();  // TurboMind
 
 // TP sizes up to `gpus` that the engine's rules accept with one stage and one replica.
 std::vector<int> acceptedTpSizes(const EngineRules& rules, const RuleContext& context, int gpus);

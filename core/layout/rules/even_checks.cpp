@@ -35,7 +35,7 @@ std::string CutGroup::text(int tp) const {
   return fmt::format("{} {} / {} = {} cut a group of {} ({})", what, width, tp, share, group, divisionText(share, group));
 }
 
-std::optional<CutGroup> firstCutGroup(const RuleContext& context, int tp) {
+std::optional<CutGroup> firstCutGroup(const RuleContext& context, int tp, bool experts) {
   const ModelConfig& config = context.model.config;
   const auto& quantization = config.quantization;
   if (!quantization || context.quantization.empty()) return std::nullopt;
@@ -52,7 +52,7 @@ std::optional<CutGroup> firstCutGroup(const RuleContext& context, int tp) {
   if (const LayerSpec* layer = firstDenseLayer(config)) {
     if (auto found = cut("MLP columns", layer->intermediateSize)) return found;
   }
-  if (const LayerSpec* layer = firstExpertLayer(config)) {
+  if (const LayerSpec* layer = firstExpertLayer(config); layer && experts) {
     if (auto found = cut("expert columns", layer->moe.expertIntermediate)) return found;
   }
   return std::nullopt;

@@ -24,7 +24,8 @@ struct CutGroup {
   std::string text(int tp) const;  // "MLP columns 29568 / 2 = 14784 cut a group of 128 (14784 / 128 = 115 remainder 64)"
 };
 // For methods with groups (AWQ, GPTQ, compressed-tensors, FP8 blocks).
-std::optional<CutGroup> firstCutGroup(const RuleContext& context, int tp);
+// `experts`: whether experts are cut too, or stand whole on a rank.
+std::optional<CutGroup> firstCutGroup(const RuleContext& context, int tp, bool experts = true);
 
 // Layers of each stage: `base` each, one more for the stages that `takesSpare` names.
 template <class TakesSpare>

@@ -24,16 +24,10 @@ class HeadroomRules : public EngineRules {
                          split.error().next};
       return verdict;
     }
-    if (sizes.tp > 1 && config.decoder.qkNormFullWidth) {
-      verdict.refusal = {
-          "headroom.full_width_norm",
-          "this model's query and key norms run over all heads at once: the engine keeps a layer's heads on one rank",
-          "TP=1 with stages"};
-      return verdict;
-    }
-    for (const std::string& missing : config.missingInEngine) {
-      verdict.warnings.push_back({"headroom.missing", fmt::format("planned, but the engine cannot run it yet: {}", missing),
-                                  "plan with another --engine"});
+    if (!config.missingInEngine.empty()) {
+      std::string missing;
+      for (const std::string& part : config.missingInEngine) missing += (missing.empty() ? "" : ", ") + part;
+      verdict.refusal = {"headroom.missing", "the engine cannot run this model yet: " + missing, "plan with another --engine"};
     }
     return verdict;
   }

@@ -20,7 +20,7 @@ std::optional<RuleFinding> checkMachine(const RuleContext& context, LayoutSizes 
     return RuleFinding{"sglang.layers", fmt::format("{} stages for {} layers", sizes.pp, layers),
                        fmt::format("PP={} or fewer", layers)};
   }
-  if (machine.nodes > 1 && sizes.dp > 1) {
+  if (machine.nodes > 1 && sizes.dp > 1 && !sizes.attentionDataParallel) {
     return RuleFinding{"sglang.data_parallel",
                        fmt::format("DP={} on {} nodes: plain data parallelism stays on one node", sizes.dp, machine.nodes),
                        "one server a node, behind a router"};
@@ -43,7 +43,11 @@ std::optional<RuleFinding> checkMachine(const RuleContext& context, LayoutSizes 
 
 std::optional<RuleFinding> checkModel(const RuleContext& context, LayoutSizes sizes) {
   const ModelConfig& config = context.model.config;
-  const int tp = sizes.tp;
+  const int attentionTp = sizes.tp;
+  // "tp_size" is the world of one engine: with attention data parallelism, attention has a share of it.
+  const int tp = sizes.attentionDataParallel ? sizes.tp * sizes.dp : sizes.tp;
+  if (sizes.expertParallel && !firstExpertLayer(config))
+    return RuleFinding{"sglang.expert_parallel", "--ep-size is for models with experts; this one is dense", "no expert parallelism"};
   const int64_t vocabulary = roundUp(config.vocabSize, kVocabularyPadding);
   if (vocabulary % tp != 0) {
     return RuleFinding{
@@ -55,21 +59,21 @@ std::optional<RuleFinding> checkModel(const RuleContext& context, LayoutSizes si
         ""};
   }
   if (const LayerSpec* layer = firstAttentionLayer(config)) {
-    if (layer->qHeads % tp != 0) {
+    if (layer->qHeads % attentionTp != 0) {
       return RuleFinding{"sglang.attention_heads",
                          fmt::format("{} query heads do not divide by {} ({}); the workers stop at \"assert "
                                      "self.total_num_heads % tp_size == 0\", without a message",
-                                     layer->qHeads, tp, divisionText(layer->qHeads, tp)),
+                                     layer->qHeads, attentionTp, divisionText(layer->qHeads, attentionTp)),
                          ""};
     }
-    if (!kvHeadsDivide(*layer, tp)) {
+    if (!kvHeadsDivide(*layer, attentionTp)) {
       const int64_t kv = layer->kvHeads;
       return RuleFinding{
           "sglang.kv_heads",
           fmt::format("{} KV heads {} by {} ({}); the workers stop at \"assert {}\", without a message", kv,
-                      kv >= tp ? "do not divide" : "cannot be copied evenly", tp,
-                      kv >= tp ? divisionText(kv, tp) : divisionText(tp, kv),
-                      kv >= tp ? "self.total_num_kv_heads % tp_size == 0" : "tp_size % self.total_num_kv_heads == 0"),
+                      kv >= attentionTp ? "do not divide" : "cannot be copied evenly", attentionTp,
+                      kv >= attentionTp ? divisionText(kv, attentionTp) : divisionText(attentionTp, kv),
+                      kv >= attentionTp ? "self.total_num_kv_heads % tp_size == 0" : "tp_size % self.total_num_kv_heads == 0"),
           ""};
     }
   }
@@ -81,7 +85,14 @@ std::optional<RuleFinding> checkModel(const RuleContext& context, LayoutSizes si
         ""};
   }
   if (const LayerSpec* layer = firstExpertLayer(config)) {
-    if (layer->moe.expertIntermediate % tp != 0) {
+    if (sizes.expertParallel && layer->moe.experts % tp != 0) {
+      return RuleFinding{"sglang.experts",
+                         fmt::format("{} experts do not divide by --ep-size {} ({}): whole experts are dealt evenly only; the "
+                                     "workers stop at \"assert num_experts % self.moe_ep_size == 0\"",
+                                     layer->moe.experts, tp, divisionText(layer->moe.experts, tp)),
+                         ""};
+    }
+    if (!sizes.expertParallel && layer->moe.expertIntermediate % tp != 0) {
       return RuleFinding{"sglang.expert_width",
                          fmt::format("{} columns of an expert do not divide by {} ({}); the workers stop at \"assert "
                                      "intermediate_size % self.moe_tp_size == 0\"",
@@ -96,7 +107,7 @@ std::optional<RuleFinding> checkModel(const RuleContext& context, LayoutSizes si
     }
   }
   if (context.quantization != "gptq") {
-    if (const auto cut = firstCutGroup(context, tp))
+    if (const auto cut = firstCutGroup(context, tp, !sizes.expertParallel))
       return RuleFinding{"sglang.group_alignment", cut->text(tp) + "; SGLang refuses the partition", ""};
   }
   return std::nullopt;
@@ -122,6 +133,13 @@ class SgLangRules : public EngineRules {
                                     "a TP that keeps groups whole"});
       }
     }
+    if (sizes.attentionDataParallel && sizes.dp > 1) {
+      verdict.warnings.push_back(
+          {"sglang.attention_data_parallel",
+           fmt::format("attention in {} replicas of {} GPUs: each holds its own requests' cache, experts are shared", sizes.dp,
+                       sizes.tp * sizes.pp),
+           ""});
+    }
     if (config.kvHeads > 0 && sizes.tp > config.kvHeads) {
       verdict.warnings.push_back(
           {"sglang.kv_copies",
@@ -137,6 +155,7 @@ class SgLangRules : public EngineRules {
         std::all_of(gpus.begin(), gpus.end(), [&](const MachineGpu& gpu) { return gpu.totalMemory == gpus.front().totalMemory; });
     LayoutSizes same = EngineRules::sameVerdict(context, sizes);
     if (context.machine.nodes > 1) same.dp = std::min(sizes.dp, 2);
+    if (sizes.attentionDataParallel) same.dp = sizes.dp;
     return alike ? same : sizes;
   }
 

@@ -10,7 +10,16 @@ constexpr EngineVersion kNewest{1, 0, 0};
 
 std::optional<RuleFinding> checkSizes(const RuleContext& context, LayoutSizes sizes) {
   const ModelConfig& config = context.model.config;
-  const int tp = sizes.tp;
+  // enable_attention_dp: attention is whole on each rank, everything else is divided by all of them.
+  const int attentionTp = sizes.tp, tp = sizes.attentionDataParallel ? sizes.tp * sizes.dp : sizes.tp;
+  if (sizes.attentionDataParallel && sizes.tp > 1) {
+    return RuleFinding{"tensorrt.attention_data_parallel",
+                       fmt::format("attention on {} ranks and {} replicas: attention data parallelism keeps it whole on each rank",
+                                   sizes.tp, sizes.dp),
+                       fmt::format("TP=1 with DP={}", sizes.tp * sizes.dp)};
+  }
+  if (sizes.expertParallel && !firstExpertLayer(config))
+    return RuleFinding{"tensorrt.expert_parallel", "--ep_size is for models with experts; this one is dense", "no expert parallelism"};
   if (context.quantization == "gguf") {
     return RuleFinding{"tensorrt.format", "TensorRT-LLM reads no GGUF", "a safetensors checkpoint, or llama.cpp or Headroom"};
   }
@@ -19,18 +28,18 @@ std::optional<RuleFinding> checkSizes(const RuleContext& context, LayoutSizes si
                        fmt::format("PP={} or fewer", config.layerCount())};
   }
   if (const LayerSpec* layer = firstAttentionLayer(config)) {
-    if (layer->qHeads % tp != 0) {
+    if (layer->qHeads % attentionTp != 0) {
       return RuleFinding{"tensorrt.attention_heads",
                          fmt::format("{} query heads do not divide by {} ({}); the workers stop at \"assert self.num_heads % "
                                      "tp_size == 0\"",
-                                     layer->qHeads, tp, divisionText(layer->qHeads, tp)),
+                                     layer->qHeads, attentionTp, divisionText(layer->qHeads, attentionTp)),
                          ""};
     }
-    if (!kvHeadsDivide(*layer, tp)) {
+    if (!kvHeadsDivide(*layer, attentionTp)) {
       const int64_t kv = layer->kvHeads;
       return RuleFinding{"tensorrt.kv_heads",
-                         fmt::format("{} KV heads on {} ranks ({}): weights of KV heads are dealt or copied evenly only", kv, tp,
-                                     kv >= tp ? divisionText(kv, tp) : divisionText(tp, kv)),
+                         fmt::format("{} KV heads on {} ranks ({}): weights of KV heads are dealt or copied evenly only", kv, attentionTp,
+                                     kv >= attentionTp ? divisionText(kv, attentionTp) : divisionText(attentionTp, kv)),
                          ""};
     }
   }
@@ -40,13 +49,13 @@ std::optional<RuleFinding> checkSizes(const RuleContext& context, LayoutSizes si
                                    layer->intermediateSize, tp, divisionText(layer->intermediateSize, tp)),
                        ""};
   }
-  if (const LayerSpec* layer = firstExpertLayer(config); layer && layer->moe.expertIntermediate % tp != 0) {
+  if (const LayerSpec* layer = firstExpertLayer(config); layer && !sizes.expertParallel && layer->moe.expertIntermediate % tp != 0) {
     return RuleFinding{"tensorrt.expert_width",
                        fmt::format("{} columns of an expert do not divide by {} ({})", layer->moe.expertIntermediate, tp,
                                    divisionText(layer->moe.expertIntermediate, tp)),
                        fmt::format("--ep_size {} keeps experts whole", tp)};
   }
-  if (const auto cut = firstCutGroup(context, tp))
+  if (const auto cut = firstCutGroup(context, tp, !sizes.expertParallel))
     return RuleFinding{"tensorrt.group_alignment", cut->text(tp) + "; TensorRT-LLM refuses the partition (ValueError)", ""};
   return std::nullopt;
 }
@@ -60,7 +69,7 @@ class TensorRtRules : public EngineRules {
     verdict.refusal = checkSizes(context, sizes);
     if (verdict.refusal) return verdict;
     const ModelConfig& config = context.model.config;
-    if (sizes.dp > 1) {
+    if (sizes.dp > 1 && !sizes.attentionDataParallel) {
       verdict.warnings.push_back(
           {"tensorrt.replicas", "each replica is a server of its own on its own GPUs, behind a router", ""});
     }
@@ -81,7 +90,7 @@ class TensorRtRules : public EngineRules {
 
   LayoutSizes sameVerdict(const RuleContext& context, LayoutSizes sizes) const override {
     LayoutSizes same = EngineRules::sameVerdict(context, sizes);
-    same.dp = std::min(sizes.dp, 2);
+    same.dp = sizes.attentionDataParallel ? sizes.dp : std::min(sizes.dp, 2);
     return same;
   }
 

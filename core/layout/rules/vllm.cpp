@@ -68,6 +68,51 @@ std::optional<RuleFinding> checkGptqBits(const RuleContext& context) {
   return std::nullopt;
 }
 
+// Families whose activations leave the range of float16.
+constexpr std::array<std::string_view, 5> kNoFloat16{"gemma2", "gemma3", "gemma3_text", "plamo2", "glm4"};
+constexpr EngineVersion kRefusesFloat16{0, 9, 0};
+
+std::optional<RuleFinding> checkDType(const RuleContext& context) {
+  const ModelConfig& config = context.model.config;
+  const bool unstable = context.version >= kRefusesFloat16 &&
+                        std::find(kNoFloat16.begin(), kNoFloat16.end(), config.modelType) != kNoFloat16.end();
+  if (unstable && context.dtype == DType::F16) {
+    return RuleFinding{"vllm.float16",
+                       fmt::format("\"The model type '{}' does not support float16. Reason: Numerical instability. Please use "
+                                   "bfloat16 or float32 instead.\"",
+                                   config.modelType),
+                       "--dtype bfloat16 (compute capability 8.0 or more), or --dtype float32 at twice the bytes"};
+  }
+  const DType dtype = context.dtype.value_or(config.dtype);
+  if (dtype != DType::BF16 || (!context.dtype && !unstable)) return std::nullopt;
+  for (const MachineGpu& gpu : context.machine.gpus) {
+    const auto capability = gpu.spec.computeCapability;
+    if (!capability || *capability >= 8.0) continue;
+    return RuleFinding{
+        "vllm.bfloat16",
+        fmt::format("Bfloat16 is only supported on GPUs with compute capability of at least 8.0; {} has {:.1f}{}", gpu.spec.name,
+                    *capability, unstable ? ", and this family is not run in float16" : ""),
+        unstable ? "--dtype float32" : "--dtype float16"};
+  }
+  return std::nullopt;
+}
+
+// Expert parallelism as an option: since when, and for which models.
+std::optional<RuleFinding> checkExpertParallel(const RuleContext& context, LayoutSizes sizes) {
+  if (!sizes.expertParallel) return std::nullopt;
+  constexpr EngineVersion kFirst{0, 8, 0};
+  if (context.version < kFirst) {
+    return RuleFinding{"vllm.expert_parallel", "unrecognized arguments: --enable-expert-parallel; it came with vLLM 0.8",
+                       "a newer vLLM, or no expert parallelism"};
+  }
+  if (!firstExpertLayer(context.model.config)) {
+    return RuleFinding{"vllm.expert_parallel",
+                       "\"Number of experts in the model must be greater than 0 when expert parallelism is enabled.\"",
+                       "no expert parallelism: the model is dense"};
+  }
+  return std::nullopt;
+}
+
 std::optional<RuleFinding> checkConfiguration(const RuleContext& context, LayoutSizes sizes) {
   const ModelConfig& config = context.model.config;
   for (const RemovedArchitecture& removed : kRemoved) {
@@ -85,18 +130,7 @@ std::optional<RuleFinding> checkConfiguration(const RuleContext& context, Layout
                        "another engine, or another version of vLLM"};
   }
   if (auto finding = checkQuantizationMethod(context)) return finding;
-  if (context.dtype == DType::BF16) {
-    for (const MachineGpu& gpu : context.machine.gpus) {
-      const auto capability = gpu.spec.computeCapability;
-      if (capability && *capability < 8.0) {
-        return RuleFinding{
-            "vllm.bfloat16",
-            fmt::format("Bfloat16 is only supported on GPUs with compute capability of at least 8.0; {} has {:.1f}",
-                        gpu.spec.name, *capability),
-            "--dtype float16"};
-      }
-    }
-  }
+  if (auto finding = checkDType(context)) return finding;
   if (config.qHeads > 0 && config.qHeads % sizes.tp != 0) {
     return RuleFinding{
         "vllm.attention_heads",
@@ -106,6 +140,7 @@ std::optional<RuleFinding> checkConfiguration(const RuleContext& context, Layout
             config.qHeads, sizes.tp, divisionText(config.qHeads, sizes.tp), config.qHeads, sizes.tp),
         ""};
   }
+  if (auto finding = checkExpertParallel(context, sizes)) return finding;
   if (auto finding = checkGptqBits(context)) return finding;
   if (sizes.pp > config.layerCount()) {
     return RuleFinding{"vllm.layers", fmt::format("{} stages for {} layers", sizes.pp, config.layerCount()),
@@ -119,6 +154,11 @@ std::optional<RuleFinding> checkConfiguration(const RuleContext& context, Layout
         "PP=1"};
   }
   return std::nullopt;
+}
+
+bool belowHopper(const Machine& machine) {
+  return std::any_of(machine.gpus.begin(), machine.gpus.end(),
+                     [](const MachineGpu& gpu) { return gpu.spec.computeCapability && *gpu.spec.computeCapability < 9.0; });
 }
 
 // Where a row-parallel input of `width` would be cut inside a group or block.
@@ -138,6 +178,14 @@ std::optional<RuleFinding> checkAlignment(const RuleContext& context, LayoutSize
     }
   }
   if (group > 0 && share % group != 0) {
+    if (method == "gptq" && context.version < EngineVersion{0, 32, 0} && belowHopper(context.machine) &&
+        context.dtype.value_or(context.model.config.dtype) == DType::BF16) {
+      return RuleFinding{"vllm.gptq_groups",
+                         fmt::format("{} {} / {} = {} is no multiple of the GPTQ group of {} ({}); without a kernel for bfloat16 "
+                                     "vLLM stops with: \"Failed to find a kernel that can implement the WNA16 linear layer.\"",
+                                     what, width, sizes.tp, share, group, divisionText(share, group)),
+                         "a TP that keeps groups whole; float16 would start, and may answer wrongly"};
+    }
     if (method == "awq") {
       return RuleFinding{"vllm.awq_groups",
                          fmt::format("{} {} / {} = {} is no multiple of the AWQ group of {} ({}); vLLM: \"The input size is not "
@@ -158,6 +206,10 @@ std::optional<RuleFinding> checkAlignment(const RuleContext& context, LayoutSize
 
 std::optional<RuleFinding> checkExperts(const RuleContext& context, LayoutSizes sizes, const MoeParameters& moe) {
   const int shards = sizes.tp * sizes.dp;  // experts are sharded over replicas too
+  // The release that came with expert parallelism still checked blocks as if experts were cut.
+  const bool whole = sizes.expertParallel && context.version >= EngineVersion{0, 9, 0};
+  if (sizes.expertParallel && !whole && context.quantization != "fp8") return std::nullopt;
+  if (whole) return std::nullopt;
   if (moe.expertIntermediate % shards != 0) {
     return RuleFinding{"vllm.expert_width",
                        fmt::format("{} columns of an expert do not divide by TP x DP = {} ({})", moe.expertIntermediate, shards,
@@ -177,7 +229,7 @@ std::optional<RuleFinding> checkExperts(const RuleContext& context, LayoutSizes 
                                      "weight = {} is not divisible by weight "
                                      "quantization block_n = {}.\"",
                                      moe.expertIntermediate, shards, share, divisionText(share, block), share, block),
-                         "--enable-expert-parallel keeps experts whole"};
+                         context.version >= EngineVersion{0, 9, 0} ? "--enable-expert-parallel keeps experts whole" : ""};
     }
   }
   return std::nullopt;
@@ -194,6 +246,12 @@ std::optional<RuleFinding> checkModel(const RuleContext& context, LayoutSizes si
                     config.vocabSize, vocabulary == config.vocabSize ? "" : fmt::format(", padded to {},", vocabulary), tp,
                     divisionText(vocabulary, tp), vocabulary, tp),
         ""};
+  }
+  if (const LayerSpec* attention = firstAttentionLayer(config);
+      attention && attention->indexer && belowHopper(context.machine)) {
+    return RuleFinding{"vllm.sparse_attention",
+                       "sparse latent attention has no backend below compute capability 9.0: \"No valid attention backend found\"",
+                       "Hopper or newer GPUs"};
   }
   if (const LayerSpec* attention = firstAttentionLayer(config);
       attention && attention->attention != AttentionKind::Latent && attention->kvHeads > 0) {
@@ -263,8 +321,47 @@ std::optional<RuleFinding> checkModel(const RuleContext& context, LayoutSizes si
   return std::nullopt;
 }
 
+// The vision tower's heads, where the configuration names them.
+int64_t visionHeads(const ModelConfig& config) {
+  if (!config.raw.is_object()) return 0;
+  const auto vision = config.raw.find("vision_config");
+  if (vision == config.raw.end() || !vision->is_object()) return 0;
+  for (const char* key : {"num_heads", "num_attention_heads"}) {
+    const auto heads = vision->find(key);
+    if (heads != vision->end() && heads->is_number_integer()) return heads->get<int64_t>();
+  }
+  return 0;
+}
+
 void addWarnings(const RuleContext& context, LayoutSizes sizes, std::vector<RuleFinding>& warnings) {
   const ModelConfig& config = context.model.config;
+  if (const int64_t heads = visionHeads(config); heads > 0 && heads % sizes.tp != 0) {
+    warnings.push_back({"vllm.vision_heads",
+                        fmt::format("{} vision heads do not divide by {} ({}): the vision tower is held whole on each rank, or "
+                                    "stops where its class has no copy of it",
+                                    heads, sizes.tp, divisionText(heads, sizes.tp)),
+                        "--mm-encoder-tp-mode data"});
+  }
+  if (const LayerSpec* experts = firstExpertLayer(config); experts && sizes.expertParallel) {
+    const int ranks = sizes.tp * sizes.dp;
+    if (experts->moe.experts % ranks != 0) {
+      warnings.push_back({"vllm.uneven_experts",
+                          fmt::format("{} experts on {} ranks: the first {} hold one more", experts->moe.experts, ranks,
+                                      experts->moe.experts % ranks),
+                          ""});
+    }
+  }
+  if (context.quantization == "fp8" || context.quantization == "fbgemm_fp8") {
+    for (const MachineGpu& gpu : context.machine.gpus) {
+      if (!gpu.spec.computeCapability || *gpu.spec.computeCapability >= 8.9) continue;
+      warnings.push_back({"vllm.fp8_weights_only",
+                          fmt::format("{} (compute capability {:.1f}) has no FP8 arithmetic: weights stay FP8, products run in 16 "
+                                      "bits, prompts slower",
+                                      gpu.spec.name, *gpu.spec.computeCapability),
+                          ""});
+      break;
+    }
+  }
   bool onlyPcie = true;
   for (const MachineGpu& gpu : context.machine.gpus) {
     onlyPcie = onlyPcie && gpu.spec.link == LinkKind::Pcie;
