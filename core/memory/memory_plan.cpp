@@ -10,7 +10,17 @@ namespace headroom {
 
 DType loadedDType(const TensorEntry& tensor, DType computeDType) {
   if (!isFloating(tensor.dtype)) return tensor.dtype;  // blocks and packed numbers stay as they are
-  return tensor.shape.size() < 2 ? DType::F32 : computeDType;
+  if (tensor.shape.size() < 2) return DType::F32;
+  switch (tensor.role) {  // one bias for each expert, a few weights for each channel
+    case TensorRole::LinearConvolution:
+    case TensorRole::ExpertGateBias:
+    case TensorRole::ExpertUpBias:
+    case TensorRole::ExpertDownBias:
+    case TensorRole::ExpertGateUpBias:
+      return DType::F32;
+    default:
+      return computeDType;
+  }
 }
 
 Bytes loadedBytes(const TensorEntry& tensor, const ModelConfig& config, const RankSlice& rank, int tp, DType computeDType) {

@@ -2,6 +2,8 @@
 // The list of activation buffers of a rank: one truth for the plan and for the engine.
 #include "core/memory/workspace.h"
 
+#include "core/layout/split_units.h"
+
 #include <algorithm>
 
 namespace headroom {
@@ -10,8 +12,12 @@ namespace {
 // Logits of one chunk stay below this, so that prompt logprobs of a long prompt do not need a (tokens, vocabulary) buffer.
 constexpr Bytes kLogitsChunk = 32_MiB;
 constexpr int64_t kLeastLogitsRows = 16;
+// Latent attention takes as many heads at a time as fit in this, one at least.
+constexpr int64_t kLatentWork = (64_MiB).count() / 4;
 
-bool hasAttention(const LayerSpec& layer) { return layer.qHeads > 0 && layer.attention != AttentionKind::None; }
+bool hasAttention(const LayerSpec& layer) {
+  return layer.qHeads > 0 && layer.attention != AttentionKind::None && layer.attention != AttentionKind::LinearAttention;
+}
 
 }  // namespace
 
@@ -21,22 +27,22 @@ LayerShare layerShare(const ModelConfig& config, const LayerSpec& layer, const R
     share.qHeads = qHeadsOfLayer(config, rank, layer);
     share.kvHeads = kvHeadsOfLayer(config, rank, layer);
   }
-  if (layer.ffn == FfnKind::Dense) {
-    TensorEntry up;  // asks the one place that slices
-    up.role = TensorRole::Up;
-    up.layer = static_cast<int>(rank.layers.begin);
-    up.shape = {layer.intermediateSize, config.hiddenSize};
-    up.splitDim = 0;
-    up.segments = {{SplitUnit::MlpColumns, layer.intermediateSize, 1}};
-    const std::optional<TensorSlice> slice = sliceOf(up, config, rank, tp);
-    if (slice) share.mlpColumns = slice->dim < 0 ? Range{0, layer.intermediateSize} : slice->ranges.front();
+  auto columns = [&](SplitUnit unit, int64_t width) {
+    return width > 0 ? heldUnits(unit, width, layer.qHeads, layer.kvHeads, config, rank, tp) : Range{};
+  };
+  if (layer.ffn == FfnKind::Dense) share.mlpColumns = columns(SplitUnit::MlpColumns, layer.intermediateSize);
+  if (layer.ffn == FfnKind::MixtureOfExperts) {
+    share.expertColumns = columns(SplitUnit::ExpertColumns, layer.moe.expertIntermediate);
+    share.sharedColumns = columns(SplitUnit::SharedColumns, layer.moe.sharedIntermediate);
   }
   return share;
 }
 
 int64_t WorkspaceShape::layerElements() const {
-  const int64_t attentionElements = paddedElements(q) + paddedElements(k) + paddedElements(v) + paddedElements(attention);
-  return std::max(attentionElements, paddedElements(mlp) * (gated ? 2 : 1));
+  const int64_t attentionElements = paddedElements(q) + paddedElements(k) + paddedElements(v) + paddedElements(attention) +
+                                    paddedElements(queryGate) + paddedElements(queryLatent) + paddedElements(latentKey) +
+                                    roundUp(latentWork, 16);
+  return std::max({attentionElements, paddedElements(mlp) * (gated ? 2 : 1), roundUp(expertScratch, 16)});
 }
 
 WorkspaceShape workspaceShape(const ModelConfig& config, const RankSlice& rank, int tp, int pp, const EngineLimits& limits) {
@@ -51,14 +57,31 @@ WorkspaceShape workspaceShape(const ModelConfig& config, const RankSlice& rank, 
     const LayerShare share = layerShare(config, layer, rank, tp);
     if (hasAttention(layer)) {
       shape.q = std::max(shape.q, share.qHeads.size() * layer.headDim);
-      shape.k = std::max(shape.k, share.kvHeads.size() * layer.headDim);
-      shape.v = std::max(shape.v, share.kvHeads.size() * layer.vHeadDim);
+      if (config.checkpoint.queryGate) shape.queryGate = shape.q;
+      if (layer.attention == AttentionKind::Latent) {
+        const LatentAttention& latent = layer.latent;
+        shape.queryLatent = std::max(shape.queryLatent, latent.qLoraRank);
+        shape.latentKey = std::max(shape.latentKey, latent.kvLoraRank + latent.qkRopeHeadDim);
+        const int64_t least = latentWork(shape.tokens, 1, latent), all = latentWork(shape.tokens, share.qHeads.size(), latent);
+        shape.latentWork = std::max(shape.latentWork, std::min(all, std::max(least, kLatentWork)));
+      } else {
+        shape.k = std::max(shape.k, share.kvHeads.size() * layer.headDim);
+        shape.v = std::max(shape.v, share.kvHeads.size() * layer.vHeadDim);
+      }
       shape.attention = std::max(shape.attention, share.qHeads.size() * layer.vHeadDim);
       if (layer.rope && layer.localRope) shape.localRotaryDim = config.localRope.rotaryDim;
       if (layer.rope && !layer.localRope) shape.rotaryDim = config.rope.rotaryDim;
     }
     if (layer.ffn == FfnKind::Dense) shape.mlp = std::max(shape.mlp, share.mlpColumns.size());
+    if (layer.ffn != FfnKind::MixtureOfExperts) continue;
+    shape.experts = std::max(shape.experts, layer.moe.experts);
+    shape.expertsPerToken = std::max(shape.expertsPerToken, layer.moe.expertsPerToken);
+    if (!share.expertColumns.empty())
+      shape.expertScratch = std::max(shape.expertScratch, expertScratch(shape.tokens, shape.hidden, share.expertColumns.size()));
+    shape.mlp = std::max(shape.mlp, share.sharedColumns.size());
+    shape.sharedGate = shape.sharedGate || layer.moe.sharedGate;
   }
+  shape.normSquares = tp > 1 && config.decoder.qkNormFullWidth;
   if (rank.projects) {
     const int64_t fitting = kLogitsChunk / (config.vocabSize * 4_B);
     const int64_t wanted = std::max(limits.maxNumSeqs, kLeastLogitsRows);
@@ -92,6 +115,11 @@ std::vector<WorkspaceBuffer> workspaceBuffers(const ModelConfig& config, const R
   list("normed", shape.tokens * shape.hidden, kFloat);
   list("branch", shape.tokens * shape.hidden, kFloat);
   list("layer", shape.layerElements(), kFloat);
+  list("norm_squares", shape.normSquares ? 2 * shape.tokens : 0, kFloat);
+  list("router_logits", shape.tokens * shape.experts, kFloat);
+  list("expert_ids", shape.tokens * shape.expertsPerToken, kIndex);
+  list("expert_weights", shape.tokens * shape.expertsPerToken, kFloat);
+  list("shared_gate", shape.sharedGate ? shape.tokens : 0, kFloat);
   list("last_hidden", shape.logitsRows * shape.hidden, kFloat);
   list("logits", shape.logitsRows * shape.vocabulary, kFloat);
   list("local_logits", shape.logitsRows * shape.localVocabulary, kFloat);

@@ -18,7 +18,14 @@ struct WorkspaceShape {
   int64_t logitsRows = 0;         // rows projected at once; more are done in several chunks
   int64_t hidden = 0;
   int64_t q = 0, k = 0, v = 0, attention = 0, mlp = 0;  // columns
+  int64_t queryGate = 0;                                // columns of the gate beside the queries
+  int64_t queryLatent = 0, latentKey = 0;               // latent attention: columns of the queries' and of the keys' latent
+  int64_t latentWork = 0;                               // and elements for some heads at a time in the latent space
+  bool normSquares = false;                             // query and key norms run over the heads of several ranks
   bool gated = true;                                    // MLP has a gate beside up
+  int64_t experts = 0, expertsPerToken = 0;             // of the router; 0 where the rank has no expert layer
+  int64_t expertScratch = 0;                            // elements that the experts work in
+  bool sharedGate = false;                              // a shared expert with a gate for each token
   int64_t rotaryDim = 0, localRotaryDim = 0;
   int64_t vocabulary = 0;       // columns of the whole logits; TP rank 0 of the last stage only
   int64_t localVocabulary = 0;  // columns of this rank's own logits; last stage, other TP ranks only
@@ -26,15 +33,22 @@ struct WorkspaceShape {
 
   // A (tokens, width) view inside the layer buffer starts at a multiple of 64 bytes.
   int64_t paddedElements(int64_t width) const { return roundUp(tokens * width, 16); }
-  // Attention's q, k, v and output, then the MLP's gate and up, use the same memory.
+  // Attention's q, k, v and output, then the MLP's gate and up, then what the experts work in, use the same memory.
   int64_t layerElements() const;
 };
 WorkspaceShape workspaceShape(const ModelConfig& config, const RankSlice& rank, int tp, int pp, const EngineLimits& limits);
 
+// Elements in which latent attention works on `heads` query heads: each a query and a result in the latent space.
+inline int64_t latentWork(int64_t tokens, int64_t heads, const LatentAttention& latent) {
+  return tokens * heads * (latent.qkRopeHeadDim + 2 * latent.kvLoraRank);
+}
+
 // The heads and columns of one of the rank's layers that it holds.
 struct LayerShare {
-  Range qHeads, kvHeads, mlpColumns;
+  Range qHeads, kvHeads, mlpColumns, expertColumns, sharedColumns;
 };
+// Elements in which the experts of a layer work: of each token its input, gate, up and result; an expert's tokens come at once.
+inline int64_t expertScratch(int64_t tokens, int64_t hidden, int64_t columns) { return 2 * tokens * (hidden + columns); }
 LayerShare layerShare(const ModelConfig& config, const LayerSpec& layer, const RankSlice& rank, int tp);
 
 }  // namespace headroom

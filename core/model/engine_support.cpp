@@ -15,11 +15,9 @@ std::string_view attentionWords(AttentionKind kind) {
   switch (kind) {
     case AttentionKind::Full:
     case AttentionKind::SlidingWindow:
-      return {};
     case AttentionKind::ChunkedWindow:
-      return "chunked attention";
     case AttentionKind::Latent:
-      return "latent attention (MLA)";
+      return {};
     case AttentionKind::LinearAttention:
       return "linear attention";
     case AttentionKind::Mamba:
@@ -55,17 +53,21 @@ bool loadable(DType dtype) {
 void noteMissingInEngine(ModelConfig& config) {
   for (const auto& layer : config.layers) {
     if (const auto words = attentionWords(layer.attention); !words.empty()) add(config, std::string(words));
-    if (layer.ffn == FfnKind::MixtureOfExperts) add(config, "mixture of experts");
+    if (layer.ffn == FfnKind::MixtureOfExperts && layer.moe.expertsPerToken == 0)
+      add(config, "experts of unknown number for a token");
+    if (layer.attention == AttentionKind::Latent && config.checkpoint.qkvBias) add(config, "biases of latent attention");
     if (layer.ffn == FfnKind::None) add(config, "layers without an MLP");
   }
   const DecoderTraits& decoder = config.decoder;
   if (!decoder.gatedMlp) add(config, "MLP without a gate");
-  if (decoder.attentionSinks) add(config, "attention sinks");
   if (config.checkpoint.headBias) add(config, "a bias of the output head");
   if (config.quantization && config.quantization->method != "gguf") add(config, config.quantization->method + " quantization");
 }
 
 void noteMissingFormats(ModelSource& source) {
+  for (const auto& tensor : source.inventory.tensors)
+    if (tensor.loaded && tensor.role == TensorRole::KvUp && !isFloating(tensor.dtype))
+      add(source.config, fmt::format("{} weights that must be transposed ({})", dtypeName(tensor.dtype), tensor.name));
   for (const auto& tensor : source.inventory.tensors)
     if (tensor.loaded && !loadable(tensor.dtype)) add(source.config, fmt::format("{} weights", dtypeName(tensor.dtype)));
 }

@@ -119,11 +119,7 @@ class LayerWriter {
     if (stored.fusedQkv) {
       linear(TensorRole::Qkv, TensorRole::QkvBias, at, m_names.qkv, q + k + v, hidden, stored.qkvBias);
     } else {
-      if (stored.queryGate) {
-        splitLinear(at, m_names.q, 2 * q, hidden, 0, {{SplitUnit::QHeads, 2 * q, 2 * m_spec.headDim}}, stored.qkvBias);
-      } else {
-        linear(TensorRole::Q, TensorRole::QBias, at, m_names.q, q, hidden, stored.qkvBias);
-      }
+      linear(TensorRole::Q, TensorRole::QBias, at, m_names.q, stored.queryGate ? 2 * q : q, hidden, stored.qkvBias);
       linear(TensorRole::K, TensorRole::KBias, at, m_names.k, k, hidden, stored.qkvBias);
       if (!m_spec.valuesAreKeys) linear(TensorRole::V, TensorRole::VBias, at, m_names.v, v, hidden, stored.qkvBias);
     }
@@ -159,17 +155,17 @@ class LayerWriter {
     const std::string_view at = m_names.attention;
     const bool bias = m_config.checkpoint.qkvBias;
     if (latent.qLoraRank > 0) {
-      linear(TensorRole::Other, TensorRole::Other, at, "q_a_proj", latent.qLoraRank, hidden, bias);
-      plain(at, "q_a_layernorm.weight", {latent.qLoraRank});
-      splitLinear(at, "q_b_proj", heads * qk, latent.qLoraRank, 0, {{SplitUnit::QHeads, heads * qk, qk}});
+      linear(TensorRole::QLatent, TensorRole::Other, at, "q_a_proj", latent.qLoraRank, hidden, bias);
+      m_builder.tensor(TensorRole::QLatentNorm, name(at, "q_a_layernorm.weight"), {latent.qLoraRank}, m_layer);
+      linear(TensorRole::Q, TensorRole::Other, at, "q_b_proj", heads * qk, latent.qLoraRank);
     } else {
-      splitLinear(at, "q_proj", heads * qk, hidden, 0, {{SplitUnit::QHeads, heads * qk, qk}});
+      linear(TensorRole::Q, TensorRole::Other, at, "q_proj", heads * qk, hidden);
     }
-    linear(TensorRole::Other, TensorRole::Other, at, "kv_a_proj_with_mqa", latent.kvLoraRank + latent.qkRopeHeadDim, hidden,
+    linear(TensorRole::KvLatent, TensorRole::Other, at, "kv_a_proj_with_mqa", latent.kvLoraRank + latent.qkRopeHeadDim, hidden,
            bias);
-    plain(at, "kv_a_layernorm.weight", {latent.kvLoraRank});
-    const int64_t kv = latent.qkNopeHeadDim + latent.vHeadDim;
-    splitLinear(at, "kv_b_proj", heads * kv, latent.kvLoraRank, 0, {{SplitUnit::QHeads, heads * kv, kv}});
+    m_builder.tensor(TensorRole::KvLatentNorm, name(at, "kv_a_layernorm.weight"), {latent.kvLoraRank}, m_layer);
+    linear(TensorRole::KvUp, TensorRole::Other, at, "kv_b_proj", heads * (latent.qkNopeHeadDim + latent.vHeadDim),
+           latent.kvLoraRank);
     linear(TensorRole::O, TensorRole::OBias, at, m_names.o, hidden, heads * latent.vHeadDim, bias);
     if (!m_spec.indexer) return;
     const int64_t dim = m_builder.keys().integer({"index_head_dim"}, 1, 8192).value_or(128),
@@ -237,33 +233,26 @@ class LayerWriter {
 
   // Qwen3-Next and Qwen3.5.
   void writeGatedDeltaNet() {
-    const ConfigReader& keys = m_builder.keys();
-    const int64_t hidden = m_config.hiddenSize;
-    const int64_t keyHeads = keys.integer({"linear_num_key_heads"}, 1, 4096).value_or(16),
-                  valueHeads = keys.integer({"linear_num_value_heads"}, 1, 4096).value_or(32);
-    const int64_t keyDim = keys.integer({"linear_key_head_dim"}, 1, 8192).value_or(128),
-                  valueDim = keys.integer({"linear_value_head_dim"}, 1, 8192).value_or(128);
-    const int64_t kernel = keys.integer({"linear_conv_kernel_dim"}, 1, 64).value_or(4);
-    const int64_t k = keyHeads * keyDim, v = valueHeads * valueDim;
+    const LinearAttention& net = m_spec.linear;
+    const int64_t hidden = m_config.hiddenSize, k = net.keyHeads * net.keyDim, v = net.valueHeads * net.valueDim;
     const std::string_view at = "linear_attn.";
-    const SplitSegment keyRows{SplitUnit::QHeads, k, keyDim}, valueRows{SplitUnit::QHeads, v, valueDim},
-        gates{SplitUnit::QHeads, valueHeads, 1};
+    const auto add = [&](TensorRole role, std::string_view module, int64_t out, int64_t in) {
+      linear(role, TensorRole::Other, at, module, out, in);
+    };
     if (m_config.modelType == "qwen3_next") {
-      const int64_t grouped = 2 * k + 2 * v;
-      splitLinear(at, "in_proj_qkvz", grouped, hidden, 0, {{SplitUnit::QHeads, grouped, grouped / keyHeads}});
-      splitLinear(at, "in_proj_ba", 2 * valueHeads, hidden, 0,
-                  {{SplitUnit::QHeads, 2 * valueHeads, std::max<int64_t>(1, 2 * valueHeads / keyHeads)}});
+      add(TensorRole::LinearQkvz, "in_proj_qkvz", 2 * k + 2 * v, hidden);
+      add(TensorRole::LinearBetaAlpha, "in_proj_ba", 2 * net.valueHeads, hidden);
     } else {
-      splitLinear(at, "in_proj_qkv", 2 * k + v, hidden, 0, {keyRows, keyRows, valueRows});
-      splitLinear(at, "in_proj_z", v, hidden, 0, {valueRows});
-      splitLinear(at, "in_proj_b", valueHeads, hidden, 0, {gates});
-      splitLinear(at, "in_proj_a", valueHeads, hidden, 0, {gates});
+      add(TensorRole::LinearQkv, "in_proj_qkv", 2 * k + v, hidden);
+      add(TensorRole::LinearZ, "in_proj_z", v, hidden);
+      add(TensorRole::LinearBeta, "in_proj_b", net.valueHeads, hidden);
+      add(TensorRole::LinearAlpha, "in_proj_a", net.valueHeads, hidden);
     }
-    plain(at, "conv1d.weight", {2 * k + v, 1, kernel}, {keyRows, keyRows, valueRows});
-    plain(at, "dt_bias", {valueHeads}, {gates});
-    plain(at, "A_log", {valueHeads}, {gates});
-    plain(at, "norm.weight", {valueDim});
-    splitLinear(at, "out_proj", hidden, v, 1, {valueRows});
+    m_builder.tensor(TensorRole::LinearConvolution, name(at, "conv1d.weight"), {net.channels(), 1, net.kernel}, m_layer);
+    m_builder.tensor(TensorRole::LinearTimeBias, name(at, "dt_bias"), {net.valueHeads}, m_layer);
+    m_builder.tensor(TensorRole::LinearDecay, name(at, "A_log"), {net.valueHeads}, m_layer);
+    m_builder.tensor(TensorRole::LinearNorm, name(at, "norm.weight"), {net.valueDim}, m_layer);
+    add(TensorRole::LinearOut, "out_proj", hidden, v);
   }
 
   // Jamba.

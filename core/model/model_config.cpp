@@ -6,6 +6,7 @@
 #include "core/model/config_reader.h"
 #include "core/model/engine_support.h"
 #include "core/model/model_family.h"
+#include "core/model/recurrent_state.h"
 
 #include <algorithm>
 #include <array>
@@ -86,7 +87,7 @@ void readSizes(const ConfigReader& keys, const ModelFamily& family, ModelConfig&
   config.maxPositionEmbeddings = keys.integer({"max_position_embeddings", "seq_length", "n_positions", "max_sequence_length",
                                                "max_seq_len", "model_max_length"},
                                               1, kMaxContext)
-                                     .value_or(0);
+                                     .value_or(family.positions);
   if (config.maxPositionEmbeddings == 0)
     config.warnings.push_back("max_position_embeddings is not given: the context length is unknown");
 }
@@ -271,6 +272,23 @@ std::vector<bool> expertLayers(const ConfigReader& keys, int64_t count) {
   return result;
 }
 
+// What the keys tell of the routing; families add what only their code knows.
+void readRouting(const ConfigReader& keys, MoeParameters& moe) {
+  moe.normalizeWeights = keys.flag({"norm_topk_prob"}).value_or(false);
+  moe.weightScale = keys.number({"routed_scaling_factor"}, 1e-9, 1e9).value_or(1.0);
+  if (keys.text({"scoring_func"}) == "sigmoid") moe.scoring = RouterScoring::Sigmoid;
+  if (keys.text({"topk_method"}) == "greedy") return;  // of all experts, whatever the groups
+  moe.groups = keys.integer({"n_group"}, 1, kMaxExperts).value_or(1);
+  moe.groupsPerToken = keys.integer({"topk_group"}, 1, kMaxExperts).value_or(moe.groups);
+  if (moe.experts % moe.groups != 0) keys.fail("n_group", moe.groups, fmt::format("a divisor of the {} experts", moe.experts));
+  if (moe.groupsPerToken > moe.groups)
+    keys.fail("topk_group", moe.groupsPerToken, fmt::format("at most the {} groups", moe.groups));
+  else if (moe.expertsPerToken > moe.experts / moe.groups * moe.groupsPerToken)
+    keys.fail(
+        "num_experts_per_tok", moe.expertsPerToken,
+        fmt::format("at most the {} experts of {} groups", moe.experts / moe.groups * moe.groupsPerToken, moe.groupsPerToken));
+}
+
 void readExperts(const ConfigReader& keys, ModelConfig& config) {
   MoeParameters moe;
   const ConfigReader nested = keys.object("ffn_config");
@@ -298,6 +316,7 @@ void readExperts(const ConfigReader& keys, ModelConfig& config) {
         moe.sharedExperts * keys.integer({"moe_shared_expert_intermediate_size", "share_expert_dim"}, 1, kMaxIntermediate)
                                 .value_or(moe.expertIntermediate);
   }
+  readRouting(keys, moe);
   const auto placed = expertLayers(keys, config.layerCount());
   for (size_t i = 0; i < config.layers.size(); ++i) {
     if (!placed[i]) continue;
@@ -396,6 +415,11 @@ void readQuantization(const ConfigReader& keys, ModelConfig& config) {
     if (quantization.method == "unknown") quantization.method = "modelopt";
     quantization.bits = algorithm->find("FP4") != std::string::npos || algorithm->starts_with("W4") ? 4 : 8;
   }
+  // The cache that a checkpoint was calibrated for.
+  const auto scheme = values.object("kv_cache_scheme");
+  const bool eightBitCache = scheme.integer({"num_bits"}, 1, 32).value_or(0) == 8 && scheme.text({"type"}).value_or("float") == "float";
+  const auto cacheAlgorithm = values.text({"kv_cache_quant_algo"});
+  if (eightBitCache || (cacheAlgorithm && *cacheAlgorithm == "FP8")) config.kvCacheDType = DType::F8E4M3;
   if (quantization.method == "bitsandbytes" && quantization.bits == 0)
     quantization.bits = values.flag({"load_in_8bit"}).value_or(false) ? 8 : 4;
   constexpr std::array kKnown = {"awq",      "gptq",         "fp8",  "fbgemm_fp8", "mlx", "bitsandbytes", "compressed-tensors",
@@ -474,6 +498,7 @@ Result<ModelConfig> parseModelConfig(std::string_view text, const std::string& w
   noteStoredExtras(keys, config);
   if (!family.lacks.empty()) config.missingInEngine.emplace_back(family.lacks);
   if (family.adjust && !error) family.adjust({keys, family, config});
+  readRecurrentStates(keys, config);
   for (const auto& layer : config.layers)
     if (layer.ffn == FfnKind::Dense && layer.intermediateSize == 0 && !error)
       keys.fail(

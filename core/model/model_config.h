@@ -48,15 +48,41 @@ struct RopeParameters {
   std::vector<double> shortFactors, longFactors;  // longrope, or explicit frequency divisors of a GGUF's rope_freqs
 };
 
+// How a router's logits become the weights of the chosen experts.
+enum class RouterScoring : uint8_t { Softmax /* over all experts */, Sigmoid };
+
 struct MoeParameters {
   int64_t experts = 0, expertsPerToken = 0, expertIntermediate = 0;
   int64_t sharedExperts = 0, sharedIntermediate = 0;  // sharedIntermediate: width of all shared experts together
   bool sharedGate = false;
   bool routerBias = false;
+  RouterScoring scoring = RouterScoring::Softmax;
+  bool biasOnlyChooses = false;   // the router's bias is added to scores for the choice alone (DeepSeek V3), not to the logits
+  bool normalizeWeights = false;  // the chosen weights sum to 1
+  double weightScale = 1.0;       // multiplies the chosen weights
+  int64_t groups = 1, groupsPerToken = 1;  // experts are chosen from the best groups of experts only
+  bool groupByTopTwo = false;              // a group's score: the sum of its best two (DeepSeek V3), else its best (V2)
+  bool weightsOnInput = false;             // the weight multiplies the expert's input (Llama 4), not its output
+  double swigluLimit = 0.0;                // above 0: gpt-oss's clamped SwiGLU in place of the activation
 };
 
 struct LatentAttention {  // MLA; https://arxiv.org/abs/2405.04434
   int64_t qLoraRank = 0 /* 0: plain q_proj */, kvLoraRank = 0, qkNopeHeadDim = 0, qkRopeHeadDim = 0, vHeadDim = 0;
+};
+
+struct LinearAttention {  // gated delta net; https://arxiv.org/abs/2412.06464
+  int64_t keyHeads = 0, valueHeads = 0, keyDim = 0, valueDim = 0, kernel = 0;  // kernel: tokens of the short convolution
+  int64_t channels() const { return 2 * keyHeads * keyDim + valueHeads * valueDim; }
+};
+
+// What a recurrent layer keeps for each sequence, whatever its length: the last inputs of its convolution, and a state.
+struct RecurrentState {
+  int64_t taps = 0;                       // inputs kept of each channel
+  int64_t channels = 0;                   // of the convolution, as far as tensor parallelism divides them
+  int64_t groups = 0, groupChannels = 0;  // Mamba 2: channels that come by groups; ranks beyond the groups hold copies
+  int64_t elements = 0;                   // of the state
+  bool exact = false;                     // the state is kept in 32 bits
+  bool second = false;                    // Mamba 2
 };
 
 // One decoder layer. Layers may differ: the planner sums over them, the decoder reads its own.
@@ -70,9 +96,12 @@ struct LayerSpec {
   int64_t intermediateSize = 0;  // dense width
   MoeParameters moe;
   LatentAttention latent;
+  LinearAttention linear;
   bool sinks = false;          // a learned logit for each query head
   bool indexer = false;        // sparse latent attention selects its tokens by an indexer
+  int64_t indexDim = 0;        // width of the key that the indexer keeps of each token
   bool valuesAreKeys = false;  // no v_proj: the keys serve as values (Gemma 4)
+  RecurrentState recurrent;
   friend bool sameKvShape(const LayerSpec& a, const LayerSpec& b) {
     return a.attention == b.attention && a.window == b.window && a.kvHeads == b.kvHeads && a.headDim == b.headDim &&
            a.vHeadDim == b.vHeadDim;
@@ -98,11 +127,14 @@ struct DecoderTraits {
   bool gatedMlp = true;
   bool qkNorm = false;           // RMS norm of each query and key head before RoPE
   bool qkNormFullWidth = false;  // OLMo 2: over all heads at once
+  bool plainQkNorm = false;      // Llama 4: RMS norm without weights, behind RoPE and in its layers alone
   bool preNorm = true;           // norm before attention and MLP (OLMo 2: false)
   bool postNorm = false;         // norm of each branch's output before the residual (Gemma 2/3, OLMo 2, GLM-4)
   bool parallelBlock = false;    // attention and MLP read the same norm (Cohere)
   bool attentionSinks = false;
-  double attentionScale = 0.0;                        // 0: 1/sqrt(headDim)
+  double attentionScale = 0.0;  // 0: 1/sqrt(headDim)
+  // Llama 4: in layers without RoPE, queries grow by positionScale * log(1 + floor((position + 1) / positionFloor)); 0: not.
+  double positionScale = 0.0, positionFloor = 8192.0;
   double attentionSoftcap = 0.0, finalSoftcap = 0.0;  // 0: none
   double embeddingMultiplier = 1.0, residualMultiplier = 1.0, logitsMultiplier = 1.0;
 };
@@ -129,6 +161,8 @@ struct ModelConfig {
   int64_t qHeads = 0, kvHeads = 0, headDim = 0, intermediateSize = 0;
   bool tieWordEmbeddings = false;
   DType dtype = DType::BF16;  // of the checkpoint
+  // Of the KV cache, where the quantized checkpoint was made for one ("kv_cache_quant_algo", "kv_cache_scheme").
+  std::optional<DType> kvCacheDType;
   RopeParameters rope, localRope;
   DecoderTraits decoder;
   CheckpointTraits checkpoint;

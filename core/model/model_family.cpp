@@ -90,7 +90,8 @@ void adjustMimoV2(FamilyContext context) {
     layer.window = windowed ? window : 0;
     layer.localRope = windowed;
     layer.sinks = windowed ? windowSinks : fullSinks;
-    layer.moe.routerBias = layer.ffn == FfnKind::MixtureOfExperts && keys.text({"topk_method"}).value_or("noaux_tc") == "noaux_tc";
+    layer.moe.routerBias =
+        layer.ffn == FfnKind::MixtureOfExperts && keys.text({"topk_method"}).value_or("noaux_tc") == "noaux_tc";
     if (!windowed) continue;
     layer.qHeads = keys.integer({"swa_num_attention_heads"}, 1, 4096).value_or(layer.qHeads);
     layer.kvHeads = keys.integer({"swa_num_key_value_heads"}, 1, 4096).value_or(layer.kvHeads);
@@ -130,9 +131,15 @@ void adjustLlama4(FamilyContext context) {
     layer.moe.scoring = RouterScoring::Sigmoid;
     layer.moe.weightsOnInput = true;
   }
-  // Its norm of queries and keys has no weights.
   config.decoder.qkNorm = false;
-  if (keys.flag({"use_qk_norm"}).value_or(true)) config.missingInEngine.push_back("query and key norm without weights");
+  config.decoder.plainQkNorm = keys.flag({"use_qk_norm"}).value_or(true);
+  // The key's class default is true; checkpoints give it as a number.
+  const bool tuned = keys.find({"attn_temperature_tuning"}) && keys.find({"attn_temperature_tuning"})->is_number()
+                         ? keys.find({"attn_temperature_tuning"})->get<double>() != 0
+                         : keys.flag({"attn_temperature_tuning"}).value_or(true);
+  if (!tuned) return;
+  config.decoder.positionScale = keys.number({"attn_scale"}, 0, 1e9).value_or(0.1);
+  config.decoder.positionFloor = keys.number({"floor_scale"}, 1, 1e12).value_or(8192.0);
 }
 
 void adjustMllama(FamilyContext context) {
@@ -150,6 +157,17 @@ void adjustQwenHybrid(FamilyContext context) {
     for (size_t i = 0; i < config.layers.size(); ++i)
       if ((static_cast<int64_t>(i) + 1) % interval != 0) config.layers[i].attention = AttentionKind::LinearAttention;
   config.checkpoint.queryGate = context.keys.flag({"attn_output_gate"}).value_or(true);
+  LinearAttention linear;
+  linear.keyHeads = context.keys.integer({"linear_num_key_heads"}, 1, 4096).value_or(16);
+  linear.valueHeads = context.keys.integer({"linear_num_value_heads"}, 1, 4096).value_or(32);
+  linear.keyDim = context.keys.integer({"linear_key_head_dim"}, 1, 8192).value_or(128);
+  linear.valueDim = context.keys.integer({"linear_value_head_dim"}, 1, 8192).value_or(128);
+  linear.kernel = context.keys.integer({"linear_conv_kernel_dim"}, 1, 64).value_or(4);
+  if (linear.valueHeads % linear.keyHeads != 0)
+    context.keys.fail("linear_num_value_heads", linear.valueHeads,
+                      fmt::format("a multiple of the {} key heads", linear.keyHeads));
+  for (auto& layer : config.layers)
+    if (layer.attention == AttentionKind::LinearAttention) layer.linear = linear;
   config.missingInEngine.push_back("gated attention");
   if (config.modelType != "qwen3_next") return;
   config.checkpoint.mtpLayers = 1;
@@ -321,6 +339,14 @@ void adjustMiniMax(FamilyContext context) {
   }
 }
 
+// YaRN also sharpens the softmax; https://arxiv.org/abs/2309.00071, and DeepSeek's own mscale_all_dim.
+void adjustLatentScale(FamilyContext context) {
+  ModelConfig& config = context.config;
+  if (config.rope.scaling == RopeScaling::None || config.rope.mscaleAllDim == 0.0 || config.rope.factor <= 1.0) return;
+  const double mscale = 0.1 * config.rope.mscaleAllDim * std::log(config.rope.factor) + 1.0;
+  config.decoder.attentionScale = mscale * mscale / std::sqrt(static_cast<double>(config.headDim));
+}
+
 // DeepSeek V3's routing without an auxiliary loss; https://arxiv.org/abs/2412.19437
 void adjustRouterBias(FamilyContext context) {
   for (auto& layer : context.config.layers) {
@@ -346,6 +372,8 @@ void adjustGlmSparse(FamilyContext context) {
 void adjustDeepseekV3(FamilyContext context) {
   adjustRouterBias(context);
   adjustMtpEmbeddings(context);
+  adjustLatentScale(context);
+  if (!context.keys.flag({"rope_interleave"}).value_or(true)) context.config.rope.style = RopeStyle::Neox;
 }
 
 void adjustDeepseekV32(FamilyContext context) {
@@ -534,6 +562,7 @@ constexpr std::array kFamilies = {
                 .activation = Activation::GeluTanh,
                 .ropeTheta = 1000000.0,
                 .vocabSize = 262208,
+                .positions = 131072,
                 .adjust = adjustGemma3,
                 .extras = addSiglipTower},
     ModelFamily{.modelTypes = "phi3",
@@ -658,7 +687,10 @@ constexpr std::array kFamilies = {
                 .names = &kQwen1Names,
                 .lacks = "the first Qwen's attention scaling",
                 .adjust = adjustQwen1},
-    ModelFamily{.modelTypes = "deepseek_v2", .architecture = "DeepseekV2ForCausalLM", .ropeStyle = RopeStyle::Interleaved},
+    ModelFamily{.modelTypes = "deepseek_v2",
+                .architecture = "DeepseekV2ForCausalLM",
+                .ropeStyle = RopeStyle::Interleaved,
+                .adjust = adjustLatentScale},
     ModelFamily{.modelTypes = "deepseek_v3 kimi_k2",
                 .architecture = "DeepseekV3ForCausalLM",
                 .ropeStyle = RopeStyle::Interleaved,
@@ -791,6 +823,7 @@ constexpr std::array kFamilies = {
                 .gatedMlp = false,
                 .activation = Activation::Gelu,
                 .fusedQkv = true,
+                .positions = 2048,
                 .names = &kFalconNames,
                 .adjust = adjustFalcon},
     ModelFamily{.modelTypes = "starcoder2",
@@ -857,7 +890,11 @@ constexpr std::array kFamilies = {
                 .lacks = "several residual streams",
                 .adjust = adjustDeepseekV4,
                 .extras = addDeepseekV4Parts},
-    ModelFamily{.modelTypes = "minicpm3", .architecture = "MiniCPM3ForCausalLM", .tiedByDefault = true, .adjust = adjustMiniCpm3},
+    ModelFamily{.modelTypes = "minicpm3",
+                .architecture = "MiniCPM3ForCausalLM",
+                .tiedByDefault = true,
+                .lacks = "MiniCPM3's layers",
+                .adjust = adjustMiniCpm3},
 };
 
 bool listsWord(std::string_view list, std::string_view word) {

@@ -85,6 +85,7 @@ struct ModelFamily {
   RopeStyle ropeStyle = RopeStyle::Neox;
   double ropeTheta = 10000.0;
   int64_t vocabSize = 0;               // class default; 0: the key is required
+  int64_t positions = 0;               // class default of max_position_embeddings; 0: unknown without the key
   const TensorNames* names = nullptr;  // where they are not Llama's
   ExpertStyle experts = ExpertStyle::PerExpert;
   std::string_view lacks = {};                  // what the engine lacks beside what layers and traits tell

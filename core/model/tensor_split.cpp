@@ -19,6 +19,29 @@ Split columns(SplitUnit unit, int64_t count, int64_t elementsPerUnit) {
   return {1, {{unit, count * elementsPerUnit, elementsPerUnit}}};
 }
 
+// Everything follows the key heads: a value head stays with the key head that it shares.
+Split splitOfLinearAttention(TensorRole role, const LinearAttention& linear) {
+  if (linear.keyHeads == 0) return {};
+  const int64_t shared = std::max<int64_t>(1, linear.valueHeads / linear.keyHeads);
+  const SplitSegment keys{SplitUnit::QHeads, linear.keyHeads * linear.keyDim, linear.keyDim},
+      values{SplitUnit::QHeads, linear.keyHeads * shared * linear.valueDim, shared * linear.valueDim};
+  switch (role) {
+    case TensorRole::LinearQkvz:
+      return rows(SplitUnit::QHeads, linear.keyHeads, 2 * linear.keyDim + 2 * shared * linear.valueDim);
+    case TensorRole::LinearQkv:
+    case TensorRole::LinearConvolution:
+      return {0, {keys, keys, values}};
+    case TensorRole::LinearZ:
+      return {0, {values}};
+    case TensorRole::LinearBetaAlpha:
+      return rows(SplitUnit::QHeads, linear.keyHeads, 2 * shared);
+    case TensorRole::LinearOut:
+      return {1, {values}};
+    default:
+      return rows(SplitUnit::QHeads, linear.keyHeads, shared);
+  }
+}
+
 Split splitOfRole(TensorRole role, const ModelConfig& config, const LayerSpec& layer) {
   const MoeParameters& moe = layer.moe;
   switch (role) {
@@ -28,7 +51,23 @@ Split splitOfRole(TensorRole role, const ModelConfig& config, const LayerSpec& l
       return rows(SplitUnit::Vocabulary, config.vocabSize, 1);
     case TensorRole::Q:
     case TensorRole::QBias:
-      return rows(SplitUnit::QHeads, layer.qHeads, layer.headDim);
+      return rows(SplitUnit::QHeads, layer.qHeads, layer.headDim * (config.checkpoint.queryGate ? 2 : 1));
+    case TensorRole::KvUp:
+      return rows(SplitUnit::QHeads, layer.qHeads, layer.latent.qkNopeHeadDim + layer.latent.vHeadDim);
+    case TensorRole::KeyUp:
+    case TensorRole::ValueUp:
+      return rows(SplitUnit::QHeads, layer.qHeads, 1);
+    case TensorRole::LinearQkvz:
+    case TensorRole::LinearQkv:
+    case TensorRole::LinearZ:
+    case TensorRole::LinearBetaAlpha:
+    case TensorRole::LinearBeta:
+    case TensorRole::LinearAlpha:
+    case TensorRole::LinearConvolution:
+    case TensorRole::LinearTimeBias:
+    case TensorRole::LinearDecay:
+    case TensorRole::LinearOut:
+      return splitOfLinearAttention(role, layer.linear);
     case TensorRole::K:
     case TensorRole::KBias:
       return rows(SplitUnit::KvHeads, layer.kvHeads, layer.headDim);
@@ -65,6 +104,9 @@ Split splitOfRole(TensorRole role, const ModelConfig& config, const LayerSpec& l
       return columns(SplitUnit::ExpertColumns, moe.expertIntermediate, 1);
     case TensorRole::ExpertGateUp:
       return {0, {{SplitUnit::ExpertColumns, moe.expertIntermediate, 1}, {SplitUnit::ExpertColumns, moe.expertIntermediate, 1}}};
+    case TensorRole::ExpertGateBias:
+    case TensorRole::ExpertUpBias:
+      return columns(SplitUnit::ExpertColumns, moe.expertIntermediate, 1);
     case TensorRole::SharedGate:
     case TensorRole::SharedUp:
       return rows(SplitUnit::SharedColumns, moe.sharedIntermediate, 1);
@@ -97,6 +139,23 @@ constexpr Suffix kLayerNames[] = {
     {"self_attn.o_proj.bias", TensorRole::OBias},
     {"self_attn.q_norm.weight", TensorRole::QNorm},
     {"self_attn.k_norm.weight", TensorRole::KNorm},
+    {"self_attn.q_a_proj.weight", TensorRole::QLatent},
+    {"self_attn.q_a_layernorm.weight", TensorRole::QLatentNorm},
+    {"self_attn.q_b_proj.weight", TensorRole::Q},
+    {"self_attn.kv_a_proj_with_mqa.weight", TensorRole::KvLatent},
+    {"self_attn.kv_a_layernorm.weight", TensorRole::KvLatentNorm},
+    {"self_attn.kv_b_proj.weight", TensorRole::KvUp},
+    {"linear_attn.in_proj_qkvz.weight", TensorRole::LinearQkvz},
+    {"linear_attn.in_proj_qkv.weight", TensorRole::LinearQkv},
+    {"linear_attn.in_proj_z.weight", TensorRole::LinearZ},
+    {"linear_attn.in_proj_ba.weight", TensorRole::LinearBetaAlpha},
+    {"linear_attn.in_proj_b.weight", TensorRole::LinearBeta},
+    {"linear_attn.in_proj_a.weight", TensorRole::LinearAlpha},
+    {"linear_attn.conv1d.weight", TensorRole::LinearConvolution},
+    {"linear_attn.dt_bias", TensorRole::LinearTimeBias},
+    {"linear_attn.A_log", TensorRole::LinearDecay},
+    {"linear_attn.norm.weight", TensorRole::LinearNorm},
+    {"linear_attn.out_proj.weight", TensorRole::LinearOut},
     {"self_attn.qkv_proj.weight", TensorRole::Qkv},
     {"self_attn.qkv_proj.bias", TensorRole::QkvBias},
     {"self_attn.sinks", TensorRole::Sinks},
@@ -149,6 +208,14 @@ constexpr Suffix kGgufLayerNames[] = {
     {"attn_k.bias", TensorRole::KBias},
     {"attn_v.bias", TensorRole::VBias},
     {"attn_output.bias", TensorRole::OBias},
+    {"attn_q_a.weight", TensorRole::QLatent},
+    {"attn_q_a_norm.weight", TensorRole::QLatentNorm},
+    {"attn_q_b.weight", TensorRole::Q},
+    {"attn_kv_a_mqa.weight", TensorRole::KvLatent},
+    {"attn_kv_a_norm.weight", TensorRole::KvLatentNorm},
+    {"attn_kv_b.weight", TensorRole::KvUp},
+    {"attn_k_b.weight", TensorRole::KeyUp},
+    {"attn_v_b.weight", TensorRole::ValueUp},
     {"attn_qkv.weight", TensorRole::Qkv},
     {"attn_qkv.bias", TensorRole::QkvBias},
     {"attn_q_norm.weight", TensorRole::QNorm},
@@ -170,6 +237,9 @@ constexpr Suffix kGgufLayerNames[] = {
     {"ffn_gate_exps.weight", TensorRole::ExpertGate},
     {"ffn_up_exps.weight", TensorRole::ExpertUp},
     {"ffn_down_exps.weight", TensorRole::ExpertDown},
+    {"ffn_gate_exps.bias", TensorRole::ExpertGateBias},
+    {"ffn_up_exps.bias", TensorRole::ExpertUpBias},
+    {"ffn_down_exps.bias", TensorRole::ExpertDownBias},
     {"ffn_gate_shexp.weight", TensorRole::SharedGate},
     {"ffn_up_shexp.weight", TensorRole::SharedUp},
     {"ffn_down_shexp.weight", TensorRole::SharedDown},

@@ -53,7 +53,9 @@ void Decoder::uploadFrequencies() {
   if (table.data) m_backend.copyToDevice(table.data, frequencies.data(), storageBytes(DType::F64, table.cols));
   const std::vector<float> zeros(static_cast<size_t>(shape.hidden), 0.0f);
   const TensorView branch = m_workspace.view("branch", DType::F32, shape.tokens, shape.hidden);
-  const auto lacksPart = [](const LayerWeights& layer) { return layer.o.out == 0 || layer.down.out == 0; };
+  const auto lacksPart = [](const LayerWeights& layer) {
+    return layer.o.out == 0 || (layer.down.out == 0 && (layer.expertDown.empty() || layer.expertDown.front().out == 0));
+  };
   if (std::any_of(m_weights.layers.begin(), m_weights.layers.end(), lacksPart)) {
     for (int64_t row = 0; row < branch.rows; ++row)
       m_backend.copyToDevice(branch.row<float>(row), zeros.data(), storageBytes(DType::F32, shape.hidden));
@@ -143,7 +145,7 @@ Status Decoder::runLayer(Step& step, int64_t index) {
   const LayerSpec& spec = m_config.layers[static_cast<size_t>(m_context.rank.layers.begin + index)];
   const TensorView attentionIn = normed(step, weights.attentionNorm, weights.attentionNormBias);
   if (spec.attention != AttentionKind::None) {
-    attention(step, index, attentionIn);
+    if (Status status = attention(step, index, attentionIn); !status) return status;
     if (Status status = finishBranch(step, weights.postAttentionNorm); !status) return status;
   }
   if (spec.ffn == FfnKind::None) return {};
@@ -157,44 +159,139 @@ Status Decoder::runLayer(Step& step, int64_t index) {
 }
 
 // branch = this rank's part of the attention's output.
-void Decoder::attention(Step& step, int64_t index, TensorView in) {
+Status Decoder::attention(Step& step, int64_t index, TensorView in) {
   const LayerWeights& weights = m_weights.layers[static_cast<size_t>(index)];
   const LayerSpec& spec = m_config.layers[static_cast<size_t>(m_context.rank.layers.begin + index)];
-  if (weights.q.out == 0) return m_backend.scale(step.branch, 0.0);
+  if (spec.attention == AttentionKind::Latent) {
+    latentAttention(step, index, in);
+    return {};
+  }
   const TensorView q = m_workspace.q(step.tokens, weights.q.out);
   const TensorView k = m_workspace.k(step.tokens, weights.k.out);
   const TensorView v = m_workspace.v(step.tokens, weights.v.out);
-  const std::array tasks{LinearTask{q, &weights.q, floats(weights.qBias)}, LinearTask{k, &weights.k, floats(weights.kBias)},
-                         LinearTask{v, &weights.v, floats(weights.vBias)}};
-  m_backend.linear(in, tasks);
-  normHeads(q, k, weights, spec);
-  if (spec.rope) {
-    const RopeStyle style = spec.localRope ? m_config.localRope.style : m_config.rope.style;
-    const TensorView angles = spec.localRope ? step.localAngles : step.angles;
-    m_backend.applyRope(q, spec.headDim, angles, style);
-    m_backend.applyRope(k, spec.headDim, angles, style);
+  if (weights.q.out > 0) {
+    const std::array tasks{LinearTask{q, &weights.q, floats(weights.qBias)}, LinearTask{k, &weights.k, floats(weights.kBias)},
+                           LinearTask{v, &weights.v, floats(weights.vBias)},
+                           LinearTask{m_workspace.queryGate(step.tokens, weights.queryGate.out), &weights.queryGate, nullptr}};
+    m_backend.linear(in, std::span(tasks).first(weights.queryGate.out > 0 ? 4 : 3));
   }
+  if (Status status = normHeads(step, q, k, weights, spec); !status) return status;
+  if (weights.q.out == 0) {
+    m_backend.scale(step.branch, 0.0);
+    return {};
+  }
+  rotate(step, q, k, spec);
   m_backend.storeKv(m_cache.layer(index), k, v, step.slots);
   attentionOverCache(step, index, q);
+  return {};
 }
 
-void Decoder::normHeads(TensorView q, TensorView k, const LayerWeights& weights, const LayerSpec& spec) {
-  if (m_traits.qkNormFullWidth) {
-    m_backend.rmsNorm(q, q, floats(weights.qNorm), m_traits.normEpsilon, m_traits.normWeightOffset);
-    m_backend.rmsNorm(k, k, floats(weights.kNorm), m_traits.normEpsilon, m_traits.normWeightOffset);
+void Decoder::rotate(Step& step, TensorView q, TensorView k, const LayerSpec& spec) {
+  if (!spec.rope) {
+    if (m_traits.positionScale != 0.0)
+      m_backend.scaleByPosition(q, step.positions, m_traits.positionFloor, m_traits.positionScale);
     return;
   }
-  if (!m_traits.qkNorm) return;
+  const RopeStyle style = spec.localRope ? m_config.localRope.style : m_config.rope.style;
+  const TensorView angles = spec.localRope ? step.localAngles : step.angles;
+  m_backend.applyRope(q, spec.headDim, angles, style);
+  m_backend.applyRope(k, spec.headDim, angles, style);
+  if (!m_traits.plainQkNorm) return;
+  m_backend.headRmsNorm(q, spec.headDim, nullptr, m_traits.normEpsilon, 0.0);
+  m_backend.headRmsNorm(k, spec.headDim, nullptr, m_traits.normEpsilon, 0.0);
+}
+
+Status Decoder::normHeads(Step& step, TensorView q, TensorView k, const LayerWeights& weights, const LayerSpec& spec) {
+  if (m_traits.qkNormFullWidth) return normAllHeads(step, q, k, weights, spec);
+  if (!m_traits.qkNorm || q.cols == 0) return {};
   m_backend.headRmsNorm(q, spec.headDim, floats(weights.qNorm), m_traits.normEpsilon, m_traits.normWeightOffset);
   m_backend.headRmsNorm(k, spec.headDim, floats(weights.kNorm), m_traits.normEpsilon, m_traits.normWeightOffset);
+  return {};
+}
+
+// Norms over the heads of all ranks: the squares are summed over them. A KV head that several ranks hold counts once, at the rank
+// of its first query head.
+Status Decoder::normAllHeads(Step& step, TensorView q, TensorView k, const LayerWeights& weights, const LayerSpec& spec) {
+  if (m_context.layout.tp == 1) {
+    m_backend.rmsNorm(q, q, floats(weights.qNorm), m_traits.normEpsilon, m_traits.normWeightOffset);
+    m_backend.rmsNorm(k, k, floats(weights.kNorm), m_traits.normEpsilon, m_traits.normWeightOffset);
+    return {};
+  }
+  const int64_t group = std::max<int64_t>(1, spec.qHeads / spec.kvHeads);
+  const bool firstIsElsewhere =
+      kvHeadsOfLayer(m_config, m_context.rank, spec).begin * group < qHeadsOfLayer(m_config, m_context.rank, spec).begin;
+  const int64_t skipped = std::min(firstIsElsewhere ? spec.headDim : 0, k.cols);
+  const TensorView squares = m_workspace.view("norm_squares", DType::F32, step.tokens, 2);
+  m_backend.rowSquareSum(squares.columns(0, 1), q);
+  m_backend.rowSquareSum(squares.columns(1, 1), k.columns(skipped, k.cols - skipped));
+  if (Status status = m_context.communicator.allReduceSum(squares); !status) return status;
+  if (q.cols > 0)
+    m_backend.normBySquareSum(q, squares.columns(0, 1), spec.qHeads * spec.headDim, floats(weights.qNorm), m_traits.normEpsilon,
+                              m_traits.normWeightOffset);
+  if (k.cols > 0)
+    m_backend.normBySquareSum(k, squares.columns(1, 1), spec.kvHeads * spec.headDim, floats(weights.kNorm), m_traits.normEpsilon,
+                              m_traits.normWeightOffset);
+  return {};
+}
+
+double Decoder::attentionScale(const LayerSpec& spec) const {
+  return m_traits.attentionScale != 0.0 ? m_traits.attentionScale : 1.0 / std::sqrt(static_cast<double>(spec.headDim));
+}
+
+// Attention in the latent space: the cache holds one latent and one rotated key for all heads, and queries and results are
+// carried there and back (https://arxiv.org/abs/2405.04434, section 2.1). A few heads at a time, so that the work space is
+// bounded.
+void Decoder::latentAttention(Step& step, int64_t index, TensorView in) {
+  constexpr double kLatentEpsilon = 1e-6;  // of the norms of latents, whatever the model's other norms have
+  const LayerWeights& weights = m_weights.layers[static_cast<size_t>(index)];
+  const LayerSpec& spec = m_config.layers[static_cast<size_t>(m_context.rank.layers.begin + index)];
+  const LatentHeads sizes{spec.latent.qkNopeHeadDim, spec.latent.qkRopeHeadDim, spec.latent.kvLoraRank, spec.latent.vHeadDim};
+  const auto heads = static_cast<int64_t>(weights.keyUp.size());
+  if (heads == 0) return m_backend.scale(step.branch, 0.0);
+  const int64_t tokens = step.tokens, keyDim = sizes.rope + sizes.latent, queryDim = sizes.nope + sizes.rope;
+  const TensorView q = m_workspace.q(tokens, heads * queryDim), key = m_workspace.latentKey(tokens, keyDim);
+  const TensorView latent = key.columns(sizes.rope, sizes.latent),
+                   queryLatent = m_workspace.queryLatent(tokens, weights.qLatent.out);
+  const bool twoSteps = weights.qLatent.out > 0;
+  const std::array tasks{LinearTask{latent, &weights.kvLatent, nullptr},
+                         LinearTask{key.columns(0, sizes.rope), &weights.keyRope, nullptr},
+                         twoSteps ? LinearTask{queryLatent, &weights.qLatent, nullptr} : LinearTask{q, &weights.q, nullptr}};
+  m_backend.linear(in, tasks);
+  if (twoSteps) {
+    m_backend.rmsNorm(queryLatent, queryLatent, floats(weights.qLatentNorm), kLatentEpsilon, m_traits.normWeightOffset);
+    const std::array second{LinearTask{q, &weights.q, nullptr}};
+    m_backend.linear(queryLatent, second);
+  }
+  m_backend.rmsNorm(latent, latent, floats(weights.kvLatentNorm), kLatentEpsilon, m_traits.normWeightOffset);
+  m_backend.applyRope(key, keyDim, step.angles, m_config.rope.style);
+  m_backend.storeKv(m_cache.layer(index), key, latent, step.slots);
+
+  const TensorView out = m_workspace.attention(tokens, heads * sizes.value), work = m_workspace.latentWork();
+  const int64_t atOnce = std::clamp<int64_t>(work.cols / latentWork(tokens, 1, spec.latent), 1, heads);
+  AttentionParams params;
+  params.scale = static_cast<float>(attentionScale(spec));
+  params.softcap = static_cast<float>(m_traits.attentionSoftcap);
+  for (int64_t first = 0; first < heads; first += atOnce) {
+    const int64_t count = std::min(atOnce, heads - first);
+    const TensorView queries = TensorView::of(work.data, DType::F32, tokens, count * keyDim);
+    const TensorView results =
+        TensorView::of(work.row<float>(0) + tokens * count * keyDim, DType::F32, tokens, count * sizes.latent);
+    m_backend.latentQueries(queries, q.columns(first * queryDim, count * queryDim),
+                            std::span(weights.keyUp).subspan(static_cast<size_t>(first), static_cast<size_t>(count)), sizes);
+    m_backend.applyRope(queries, keyDim, step.angles, m_config.rope.style);
+    params.qHeads = params.groupSize = count;
+    m_backend.pagedAttention(results, queries, m_cache.layer(index), step.batch, params);
+    m_backend.latentValues(out.columns(first * sizes.value, count * sizes.value), results,
+                           std::span(weights.valueUp).subspan(static_cast<size_t>(first), static_cast<size_t>(count)), sizes);
+  }
+  rowParallel(step.branch, out, weights.o, weights.oBias);
 }
 
 void Decoder::attentionOverCache(Step& step, int64_t index, TensorView q) {
   const LayerWeights& weights = m_weights.layers[static_cast<size_t>(index)];
   const LayerSpec& spec = m_config.layers[static_cast<size_t>(m_context.rank.layers.begin + index)];
   AttentionParams params;
-  params.scale = static_cast<float>(m_traits.attentionScale != 0.0 ? m_traits.attentionScale
-                                                                   : 1.0 / std::sqrt(static_cast<double>(spec.headDim)));
+  params.scale = static_cast<float>(attentionScale(spec));
   params.softcap = static_cast<float>(m_traits.attentionSoftcap);
   if (spec.attention != AttentionKind::Full) params.window = spec.window;
   params.chunkedWindow = spec.attention == AttentionKind::ChunkedWindow;
@@ -206,26 +303,89 @@ void Decoder::attentionOverCache(Step& step, int64_t index, TensorView q) {
   params.sinks = floats(weights.sinks);
   const TensorView out = m_workspace.attention(step.tokens, weights.o.in);
   m_backend.pagedAttention(out, q, m_cache.layer(index), step.batch, params);
+  if (weights.queryGate.out > 0) m_backend.sigmoidGate(out, m_workspace.queryGate(step.tokens, weights.queryGate.out));
   rowParallel(step.branch, out, weights.o, weights.oBias);
 }
 
 // branch = this rank's part of the MLP's output.
 void Decoder::mlp(Step& step, int64_t index, TensorView in) {
   const LayerWeights& weights = m_weights.layers[static_cast<size_t>(index)];
+  const LayerSpec& spec = m_config.layers[static_cast<size_t>(m_context.rank.layers.begin + index)];
+  if (spec.ffn == FfnKind::MixtureOfExperts) return experts(step, index, in);
   if (weights.up.out == 0) return m_backend.scale(step.branch, 0.0);
-  const TensorView up = m_workspace.up(step.tokens, weights.up.out);
   if (!m_traits.gatedMlp) {
+    const TensorView up = m_workspace.up(step.tokens, weights.up.out);
     const std::array tasks{LinearTask{up, &weights.up, floats(weights.upBias)}};
     m_backend.linear(in, tasks);
     m_backend.activate(up, m_traits.activation);
     return rowParallel(step.branch, up, weights.down, weights.downBias);
   }
-  const TensorView gate = m_workspace.gate(step.tokens, weights.gate.out);
-  const std::array tasks{LinearTask{gate, &weights.gate, floats(weights.gateBias)},
-                         LinearTask{up, &weights.up, floats(weights.upBias)}};
+  gatedMlp(step, in, weights.gate, weights.up, weights.down, &weights);
+}
+
+// branch = down · (activation(gate · in) * (up · in)); `biases`: the layer's, or null.
+void Decoder::gatedMlp(Step& step, TensorView in, const WeightMatrix& gate, const WeightMatrix& up, const WeightMatrix& down,
+                       const LayerWeights* biases) {
+  static const DeviceBuffer kNone;
+  const TensorView gated = m_workspace.gate(step.tokens, gate.out), upped = m_workspace.up(step.tokens, up.out);
+  const std::array tasks{LinearTask{gated, &gate, biases ? floats(biases->gateBias) : nullptr},
+                         LinearTask{upped, &up, biases ? floats(biases->upBias) : nullptr}};
   m_backend.linear(in, tasks);
-  m_backend.gatedActivation(gate, gate, up, m_traits.activation);
-  rowParallel(step.branch, gate, weights.down, weights.downBias);
+  m_backend.gatedActivation(gated, gated, upped, m_traits.activation);
+  rowParallel(step.branch, gated, down, biases ? biases->downBias : kNone);
+}
+
+// branch = this rank's part of the shared expert's and the chosen experts' output. Every rank routes for itself: the hidden
+// states are the same bits on all of them.
+void Decoder::experts(Step& step, int64_t index, TensorView in) {
+  const LayerWeights& weights = m_weights.layers[static_cast<size_t>(index)];
+  const LayerSpec& spec = m_config.layers[static_cast<size_t>(m_context.rank.layers.begin + index)];
+  const MoeParameters& moe = spec.moe;
+  const bool shared = sharedExpert(step, weights, in);
+  if (weights.expertUp.empty() || weights.expertUp.front().out == 0) {
+    if (!shared) m_backend.scale(step.branch, 0.0);
+    return;
+  }
+  const TensorView logits = m_workspace.view("router_logits", DType::F32, step.tokens, moe.experts);
+  const TensorView ids = m_workspace.view("expert_ids", DType::I32, step.tokens, moe.expertsPerToken);
+  const TensorView chosenWeights = m_workspace.view("expert_weights", DType::F32, step.tokens, moe.expertsPerToken);
+  const std::array tasks{LinearTask{logits, &weights.router, moe.biasOnlyChooses ? nullptr : floats(weights.routerBias)}};
+  m_backend.linear(in, tasks);
+  ExpertRouting routing;
+  routing.scoring = moe.scoring;
+  routing.choiceBias = moe.biasOnlyChooses ? floats(weights.routerBias) : nullptr;
+  routing.groups = moe.groups;
+  routing.groupsPerToken = moe.groupsPerToken;
+  routing.groupByTopTwo = moe.groupByTopTwo;
+  routing.normalize = moe.normalizeWeights;
+  routing.scale = moe.weightScale;
+  m_backend.routeExperts(ids, chosenWeights, logits, routing);
+  ExpertLayer layer;
+  layer.gate = weights.expertGate;
+  layer.up = weights.expertUp;
+  layer.down = weights.expertDown;
+  layer.gateBias = floats(weights.expertGateBias);
+  layer.upBias = floats(weights.expertUpBias);
+  layer.downBias = floats(weights.expertDownBias);  // rank 0 alone holds it
+  layer.activation = m_traits.activation;
+  layer.swigluLimit = static_cast<float>(moe.swigluLimit);
+  layer.weightsOnInput = moe.weightsOnInput;
+  layer.addToOut = shared;
+  m_backend.expertMlp(step.branch, in, layer, ids, chosenWeights,
+                      m_workspace.experts(expertScratch(step.tokens, m_config.hiddenSize, weights.expertUp.front().out)));
+}
+
+// branch = the shared expert's output, times its gate where it has one. False where this rank has no part of one.
+bool Decoder::sharedExpert(Step& step, const LayerWeights& weights, TensorView in) {
+  if (weights.sharedUp.out == 0) return false;
+  gatedMlp(step, in, weights.sharedGate, weights.sharedUp, weights.sharedDown, nullptr);
+  if (weights.sharedRouter.out > 0) {
+    const TensorView gate = m_workspace.view("shared_gate", DType::F32, step.tokens, 1);
+    const std::array tasks{LinearTask{gate, &weights.sharedRouter, nullptr}};
+    m_backend.linear(in, tasks);
+    m_backend.sigmoidGate(step.branch, gate);
+  }
+  return true;
 }
 
 void Decoder::rowParallel(TensorView out, TensorView in, const WeightMatrix& weight, const DeviceBuffer& bias) {

@@ -53,10 +53,18 @@ class Decoder {
   Step upload(const StepPlan& plan);
   Status takeInput(Step& step);
   Status runLayer(Step& step, int64_t indexInStage);
-  void attention(Step& step, int64_t indexInStage, TensorView in);
+  Status attention(Step& step, int64_t indexInStage, TensorView in);
+  void latentAttention(Step& step, int64_t indexInStage, TensorView in);
   void attentionOverCache(Step& step, int64_t indexInStage, TensorView q);
-  void normHeads(TensorView q, TensorView k, const LayerWeights& weights, const LayerSpec& spec);
+  Status normHeads(Step& step, TensorView q, TensorView k, const LayerWeights& weights, const LayerSpec& spec);
+  Status normAllHeads(Step& step, TensorView q, TensorView k, const LayerWeights& weights, const LayerSpec& spec);
+  void rotate(Step& step, TensorView q, TensorView k, const LayerSpec& spec);
   void mlp(Step& step, int64_t indexInStage, TensorView in);
+  void gatedMlp(Step& step, TensorView in, const WeightMatrix& gate, const WeightMatrix& up, const WeightMatrix& down,
+                const LayerWeights* biases);
+  void experts(Step& step, int64_t indexInStage, TensorView in);
+  bool sharedExpert(Step& step, const LayerWeights& weights, TensorView in);
+  double attentionScale(const LayerSpec& spec) const;
   void rowParallel(TensorView out, TensorView in, const WeightMatrix& weight, const DeviceBuffer& bias);
   Status finishBranch(Step& step, const DeviceBuffer& postNorm);
   void addBranch(Step& step);

@@ -3,6 +3,10 @@
 
 namespace headroom::engine {
 
+namespace {
+bool hasNoKeys(AttentionKind kind) { return kind == AttentionKind::None || kind == AttentionKind::LinearAttention; }
+}  // namespace
+
 Result<KvCache> KvCache::allocate(const ModelConfig& config, const RankSlice& rank, const EngineLimits& limits, int64_t blocks,
                                   Backend& backend) {
   KvCache cache;
@@ -12,10 +16,17 @@ Result<KvCache> KvCache::allocate(const ModelConfig& config, const RankSlice& ra
     view.dtype = limits.kvDType;
     view.blocks = blocks;
     view.blockTokens = limits.blockTokens;
-    view.kvHeads = layer.attention == AttentionKind::None ? 0 : kvHeadsOfLayer(config, rank, layer).size();
+    view.kvHeads = hasNoKeys(layer.attention) ? 0 : kvHeadsOfLayer(config, rank, layer).size();
     view.headDim = layer.headDim;
     view.vHeadDim = layer.vHeadDim > 0 ? layer.vHeadDim : layer.headDim;
-    const Bytes size = storageBytes(limits.kvDType, blocks * limits.blockTokens * view.kvHeads * (view.headDim + view.vHeadDim));
+    if (layer.attention == AttentionKind::Latent) {  // one head for all: the key's part with RoPE, then the latent
+      view.kvHeads = 1;
+      view.headDim = layer.latent.qkRopeHeadDim + layer.latent.kvLoraRank;
+      view.vHeadDim = layer.latent.kvLoraRank;
+      view.valuesInKeys = true;
+    }
+    const int64_t elementsPerToken = view.kvHeads * (view.headDim + (view.valuesInKeys ? 0 : view.vHeadDim));
+    const Bytes size = storageBytes(limits.kvDType, blocks * limits.blockTokens * elementsPerToken);
     if (size > Bytes(0)) {
       Result<DeviceBuffer> buffer = backend.allocate(size, fmt::format("KV cache of layer {}", i));
       if (!buffer) return tl::unexpected(buffer.error());

@@ -182,9 +182,6 @@ struct RankGroup::Impl {
     if (!model.config.missingInEngine.empty())
       return failure(model.config.name, fmt::format("{}", fmt::join(model.config.missingInEngine, ", ")),
                      "parts that this engine's decoder has");
-    if (model.config.decoder.qkNormFullWidth && layout.tp > 1)
-      return failure(model.config.name, fmt::format("a norm over all heads with TP={}", layout.tp), "TP=1",
-                     "use pipeline stages or replicas");
     return {};
   }
 

@@ -18,6 +18,21 @@ struct LayerWeights {
   DeviceBuffer qBias, kBias, vBias, oBias, qNorm, kNorm, sinks;
   WeightMatrix gate, up, down;
   DeviceBuffer gateBias, upBias, downBias;
+  // Mixture of experts, by expert: gate and up (columns, hidden), down (hidden, columns); biases (experts, columns) and (experts,
+  // hidden). A rank without columns holds none.
+  WeightMatrix router;
+  DeviceBuffer routerBias;
+  std::vector<WeightMatrix> expertGate, expertUp, expertDown;
+  DeviceBuffer expertGateBias, expertUpBias, expertDownBias;
+  WeightMatrix sharedGate, sharedUp, sharedDown, sharedRouter;
+  // Latent attention: q is the second projection of the queries where there is a first, qLatent. Keys and values come through
+  // kvLatent (latent, hidden) and keyRope (rope, hidden); keyUp and valueUp by query head of this rank.
+  WeightMatrix qLatent, kvLatent, keyRope;
+  DeviceBuffer qLatentNorm, kvLatentNorm;
+  std::vector<WeightMatrix> keyUp, valueUp;  // (latent, nope) and (value, latent)
+  // A gate beside each query head, and a gated delta net; its rows lie as Backend::gatedDeltaNet reads them.
+  WeightMatrix queryGate, linearQkv, linearZ, linearBeta, linearAlpha, linearOut;
+  DeviceBuffer linearConvolution, linearTimeBias, linearDecay, linearNorm;
 };
 
 struct RankWeights {

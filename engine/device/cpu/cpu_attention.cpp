@@ -16,7 +16,9 @@ constexpr int64_t kTokensToSplitUpTo = 8;  // steps with more tokens have items 
 struct BlockLayout {
   explicit BlockLayout(const KvLayerView& cache) : cache(cache) {}
   const KvLayerView& cache;
-  int64_t elements() const { return cache.blockTokens * cache.kvHeads * (cache.headDim + cache.vHeadDim); }
+  int64_t elements() const {
+    return cache.blockTokens * cache.kvHeads * (cache.headDim + (cache.valuesInKeys ? 0 : cache.vHeadDim));
+  }
   // Element offsets inside a block: K (headDim, blockTokens) and V (blockTokens, vHeadDim) of a head.
   int64_t k(int64_t head) const { return head * cache.headDim * cache.blockTokens; }
   int64_t v(int64_t head) const { return cache.blockTokens * (cache.kvHeads * cache.headDim + head * cache.vHeadDim); }
@@ -32,6 +34,7 @@ void storeToken(const KvLayerView& cache, int64_t slot, const float* k, const fl
   const int64_t offset = slot % cache.blockTokens;
   T* block = static_cast<T*>(cache.data) + slot / cache.blockTokens * layout.elements();
   for (int64_t i = 0; i < cache.kvHeads * cache.headDim; ++i) block[i * cache.blockTokens + offset] = convert(k[i]);
+  if (cache.valuesInKeys) return;
   for (int64_t head = 0; head < cache.kvHeads; ++head)
     for (int64_t d = 0; d < cache.vHeadDim; ++d)
       block[layout.v(head) + offset * cache.vHeadDim + d] = convert(v[head * cache.vHeadDim + d]);
@@ -194,8 +197,14 @@ void CpuAttention::attendSplit(const Call& call, const Item& item, int64_t split
       const int64_t base = blocks[token / blockTokens] * layout.elements();
       m_kernels.copyRows(cache.dtype, elementAt(cache, base + layout.k(item.kvHead) + offset), blockTokens, cache.headDim, run,
                          keys + token - chunk, kChunkTokens);
-      m_kernels.copyRows(cache.dtype, elementAt(cache, base + layout.v(item.kvHead) + offset * cache.vHeadDim), cache.vHeadDim,
-                         run, cache.vHeadDim, values + (token - chunk) * to.width, to.width);
+      if (cache.valuesInKeys) {
+        const float* latent = keys + (cache.headDim - cache.vHeadDim) * kChunkTokens + token - chunk;
+        for (int64_t i = 0; i < run; ++i)
+          for (int64_t d = 0; d < cache.vHeadDim; ++d) values[(token - chunk + i) * to.width + d] = latent[d * kChunkTokens + i];
+      } else {
+        m_kernels.copyRows(cache.dtype, elementAt(cache, base + layout.v(item.kvHead) + offset * cache.vHeadDim), cache.vHeadDim,
+                           run, cache.vHeadDim, values + (token - chunk) * to.width, to.width);
+      }
       token += run;
     }
     m_kernels.multiply(queries, cache.headDim, rows, cache.headDim, keys, kChunkTokens, columns, scores, kChunkTokens, nullptr);

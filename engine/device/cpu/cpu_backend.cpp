@@ -4,6 +4,7 @@
 
 #include "engine/device/cpu/block_formats.h"
 #include "engine/device/cpu/cpu_attention.h"
+#include "engine/device/cpu/cpu_experts.h"
 #include "engine/device/cpu/cpu_linear.h"
 #include "engine/device/cpu/cpu_memory.h"
 #include "engine/device/cpu/thread_pool.h"
@@ -24,7 +25,8 @@ class CpuBackend final : public Backend {
         m_pool(options.threads, options.spin),
         m_linear(options.level, options.exact, m_pool),
         m_attention(options.level, m_pool),
-        m_operations(vectorOperations(options.level)) {}
+        m_operations(vectorOperations(options.level)),
+        m_experts(m_linear, m_operations) {}
 
   BackendInfo info() const override {
     return {"cpu",
@@ -46,7 +48,7 @@ class CpuBackend final : public Backend {
   Result<WeightMatrix> makeMatrix(DType dtype, int64_t out, int64_t in, std::string_view purpose) override {
     if (!canRead(dtype))
       return failure(std::string(purpose), fmt::format("element type {}", dtypeName(dtype)),
-                     "a floating type or one of Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q2_K to Q6_K");
+                     "a floating type of 16 bits or more or a block type of GGUF");
     const int64_t block = dtypeInfo(dtype).blockElements;
     if (in % block != 0)
       return failure(std::string(purpose), fmt::format("rows of {} elements", in),
@@ -109,7 +111,7 @@ class CpuBackend final : public Backend {
   void headRmsNorm(TensorView x, int64_t headDim, const float* weight, double epsilon, double offset) override {
     eachRow(x.rows, x.cols, [&](int64_t t) {
       for (float* head = x.row<float>(t); head < x.row<float>(t) + x.cols; head += headDim)
-        m_operations.rmsNorm(head, head, weight, headDim, epsilon, offset);
+        weight ? m_operations.rmsNorm(head, head, weight, headDim, epsilon, offset) : plainRmsNorm(head, headDim, epsilon);
     });
   }
 
@@ -176,7 +178,72 @@ class CpuBackend final : public Backend {
   }
   Status sync() override { return {}; }
 
+  void routeExperts(TensorView ids, TensorView weights, TensorView logits, const ExpertRouting& routing) override {
+    m_experts.route(ids, weights, logits, routing);
+  }
+  void expertMlp(TensorView out, TensorView in, const ExpertLayer& experts, TensorView ids, TensorView weights,
+                 TensorView scratch) override {
+    m_experts.run(out, in, experts, ids, weights, scratch);
+  }
+  void sigmoidGate(TensorView x, TensorView gate) override {
+    const auto sigmoid = [](float u) { return 1.0f / (1.0f + std::exp(-u)); };
+    eachRow(x.rows, x.cols * (gate.cols == 1 ? 1 : 8), [&](int64_t t) {
+      float* to = x.row<float>(t);
+      const float* by = gate.row<float>(t);
+      if (gate.cols == 1) return m_operations.scale(to, sigmoid(by[0]), x.cols);
+      for (int64_t i = 0; i < x.cols; ++i) to[i] *= sigmoid(by[i]);
+    });
+  }
+  void rowSquareSum(TensorView squares, TensorView x) override {
+    eachRow(x.rows, x.cols, [&](int64_t t) { *squares.row<float>(t) = static_cast<float>(squareSum(x.row<float>(t), x.cols)); });
+  }
+  void normBySquareSum(TensorView x, TensorView squares, int64_t width, const float* weight, double epsilon,
+                       double offset) override {
+    eachRow(x.rows, x.cols, [&](int64_t t) {
+      float* to = x.row<float>(t);
+      const auto factor =
+          static_cast<float>(1.0 / std::sqrt(static_cast<double>(*squares.row<float>(t)) / static_cast<double>(width) + epsilon));
+      for (int64_t i = 0; i < x.cols; ++i) to[i] = to[i] * factor * (weight[i] + static_cast<float>(offset));
+    });
+  }
+  void scaleByPosition(TensorView x, TensorView positions, double floorScale, double scale) override {
+    eachRow(x.rows, x.cols, [&](int64_t t) {
+      const double steps = std::floor((positions.row<int32_t>(0)[t] + 1.0) / floorScale);
+      m_operations.scale(x.row<float>(t), static_cast<float>(1.0 + scale * std::log1p(steps)), x.cols);
+    });
+  }
+  void latentQueries(TensorView out, TensorView q, std::span<const WeightMatrix> keyUp, const LatentHeads& heads) override {
+    const int64_t from = heads.nope + heads.rope, to = heads.rope + heads.latent;
+    eachRow(out.rows, out.cols, [&](int64_t t) {
+      for (size_t h = 0; h < keyUp.size(); ++h)
+        std::copy_n(q.row<float>(t) + static_cast<int64_t>(h) * from + heads.nope, heads.rope,
+                    out.row<float>(t) + static_cast<int64_t>(h) * to);
+    });
+    for (size_t h = 0; h < keyUp.size(); ++h) {
+      const auto head = static_cast<int64_t>(h);
+      const LinearTask task{out.columns(head * to + heads.rope, heads.latent), &keyUp[h], nullptr};
+      m_linear.run(q.columns(head * from, heads.nope), std::span(&task, 1));
+    }
+  }
+  void latentValues(TensorView out, TensorView in, std::span<const WeightMatrix> valueUp, const LatentHeads& heads) override {
+    for (size_t h = 0; h < valueUp.size(); ++h) {
+      const auto head = static_cast<int64_t>(h);
+      const LinearTask task{out.columns(head * heads.value, heads.value), &valueUp[h], nullptr};
+      m_linear.run(in.columns(head * heads.latent, heads.latent), std::span(&task, 1));
+    }
+  }
+
  private:
+  static double squareSum(const float* x, int64_t count) {
+    double sum = 0;
+    for (int64_t i = 0; i < count; ++i) sum += static_cast<double>(x[i]) * x[i];
+    return sum;
+  }
+  static void plainRmsNorm(float* x, int64_t count, double epsilon) {
+    const auto factor = static_cast<float>(1.0 / std::sqrt(squareSum(x, count) / static_cast<double>(count) + epsilon));
+    for (int64_t i = 0; i < count; ++i) x[i] *= factor;
+  }
+
   // Rows [0, rows) in the caller's thread, or in parallel where there is enough to do.
   template <class Body>
   void eachRow(int64_t rows, int64_t workPerRow, const Body& body) {
@@ -197,6 +264,7 @@ class CpuBackend final : public Backend {
   CpuLinear m_linear;
   CpuAttention m_attention;
   const VectorOperations& m_operations;
+  CpuExperts m_experts;
 };
 
 }  // namespace
