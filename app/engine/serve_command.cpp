@@ -150,6 +150,7 @@ struct Prepared {
   Machine machine;
   DeviceKind device = DeviceKind::Cpu;
   ResolvedOptions options;
+  std::shared_ptr<const CudaModule> cuda = nullptr;  // for DeviceKind::Cuda
 };
 
 // The layout of --layout, if any; its sizes count as --tp, --pp and --dp.
@@ -179,7 +180,7 @@ Result<std::optional<ParallelLayout>> readLayout(ServeArguments& arguments) {
 
 Result<DeviceKind> chooseDevice(const ServeArguments& arguments, const FoundDevices& found, Log& log) {
   if (arguments.device == "cpu") return DeviceKind::Cpu;
-  if (found.cuda.size() > 0) return DeviceKind::Cuda;
+  if (found.cudaModule) return DeviceKind::Cuda;
   if (arguments.device == "cuda")
     return failure("--device cuda", "no CUDA device: " + found.cudaOffReason, "a CUDA device",
                    "--device cpu runs on host devices");
@@ -219,6 +220,7 @@ Result<Prepared> prepare(ServeArguments& arguments, Log& log) {
                    "host devices need no numbers; --device-memory sizes them");
 
   Prepared prepared{std::move(*model), {}, *device == DeviceKind::Cuda ? found.cuda : found.host, *device, {}};
+  prepared.cuda = found.cudaModule;
   for (int gpu : *gpus)
     if (gpu >= prepared.machine.size())
       return failure(fmt::format("--gpus {}", arguments.gpus), fmt::format("device {}", gpu),
@@ -332,6 +334,7 @@ int serve(ServeArguments arguments) {
 
   EngineSettings settings;
   settings.ranks.device = prepared->device;
+  settings.ranks.cuda = prepared->cuda;
   settings.ranks.threads = arguments.threads;
   settings.prefixCaching = !arguments.noPrefixCaching;
   settings.modelName = name;

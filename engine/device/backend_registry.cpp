@@ -75,10 +75,9 @@ Machine describeCuda(const CudaModule& module, std::string& offReason) {
 FoundDevices findDevices(const HostDeviceSettings& settings) {
   FoundDevices found;
   found.host = hostMachine(settings);
-  if (const std::unique_ptr<CudaModule> module = openCudaModule(found.cudaOffReason)) {
+  if (std::shared_ptr<CudaModule> module = openCudaModule(found.cudaOffReason)) {
     found.cuda = describeCuda(*module, found.cudaOffReason);
-    if (found.cudaOffReason.empty())
-      found.cudaOffReason = fmt::format("CUDA is off: {} found, but this version computes on host devices only; it can plan for them.", found.cuda.description);
+    if (found.cudaOffReason.empty()) found.cudaModule = std::move(module);
   }
   return found;
 }

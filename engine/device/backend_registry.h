@@ -4,7 +4,9 @@
 
 #include "core/hardware/machine.h"
 #include "engine/device/cpu/cpu_backend.h"
+#include "engine/device/cuda/cuda_module.h"
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -13,6 +15,7 @@ namespace headroom::engine {
 struct FoundDevices {
   Machine host;             // host devices
   Machine cuda;             // empty when CUDA is off
+  std::shared_ptr<const CudaModule> cudaModule;  // null when CUDA is off
   std::string cudaOffReason;  // one sentence: "no NVIDIA driver (libcuda.so.1 was not found)"; empty when CUDA is on
 };
 FoundDevices findDevices(const HostDeviceSettings& settings);

@@ -33,8 +33,8 @@ struct RankGroup::Impl {
     const RankSlice* slice = nullptr;
     std::unique_ptr<Backend> backend;
     std::unique_ptr<Communicator> communicator;
-    LocalPipelineLink* fromPrevious = nullptr;
-    LocalPipelineLink* toNext = nullptr;
+    PipelineLink* fromPrevious = nullptr;
+    PipelineLink* toNext = nullptr;
     RankWeights weights;
     KvCache cache;
     Workspace workspace;
@@ -73,18 +73,31 @@ struct RankGroup::Impl {
   // Communicators within each stage, links between neighbours.
   void connect(int replica) {
     for (int stage = 0; stage < layout.pp; ++stage) {
-      auto communicators = makeLocalCommunicators(layout.tp, options.spin);
+      auto communicators = makeCommunicators(replica, stage);
       for (int tpRank = 0; tpRank < layout.tp; ++tpRank) {
         Rank& rank = ranks[static_cast<size_t>(stage * layout.tp + tpRank)];
         rank.slice = &layout.at(replica, stage, tpRank);
         rank.communicator = std::move(communicators[static_cast<size_t>(tpRank)]);
         if (stage == 0) continue;
-        links.push_back(std::make_unique<LocalPipelineLink>(static_cast<int>(kPipelineDepth), options.spin));
+        links.push_back(makeLink());
         rank.fromPrevious = links.back().get();
         ranks[static_cast<size_t>((stage - 1) * layout.tp + tpRank)].toNext = links.back().get();
       }
     }
   }
+
+  std::vector<std::unique_ptr<Communicator>> makeCommunicators(int replica, int stage) const {
+    if (!usesCuda()) return makeLocalCommunicators(layout.tp, options.spin);
+    std::vector<int> devices;
+    for (int tpRank = 0; tpRank < layout.tp; ++tpRank) devices.push_back(layout.at(replica, stage, tpRank).gpu);
+    std::string why;
+    return options.cuda->makeCommunicators(devices, why);
+  }
+  std::unique_ptr<PipelineLink> makeLink() const {
+    if (!usesCuda()) return std::make_unique<LocalPipelineLink>(static_cast<int>(kPipelineDepth), options.spin);
+    return options.cuda->makeLink(static_cast<int>(kPipelineDepth));
+  }
+  bool usesCuda() const { return options.device == DeviceKind::Cuda && options.cuda; }
 
   std::string nameOf(const Rank& rank) const {
     return fmt::format("rank {} (stage {}, TP rank {}) on {}", rank.slice->rank, rank.slice->stage, rank.slice->tpRank,
@@ -178,7 +191,7 @@ struct RankGroup::Impl {
   }
 
   Status checkSupported() const {
-    if (options.device != DeviceKind::Cpu) return failure("device", "CUDA", "cpu: this build runs ranks on the CPU only");
+    if (options.device == DeviceKind::Cuda && !options.cuda) return failure("device", "no CUDA module", "an open CUDA module");
     if (!model.config.missingInEngine.empty())
       return failure(model.config.name, fmt::format("{}", fmt::join(model.config.missingInEngine, ", ")),
                      "parts that this engine's decoder has");
@@ -186,13 +199,35 @@ struct RankGroup::Impl {
   }
 
   Status makeBackend(Rank& rank) {
+    if (Status status = usesCuda() ? makeCudaBackend(rank) : makeCpuBackend(rank); !status) return status;
+    if (Status status = rank.communicator->attach(*rank.backend); !status) return status;
+    if (rank.fromPrevious) {
+      if (Status status = rank.fromPrevious->attachReceiver(*rank.backend); !status) return status;
+    }
+    return rank.toNext ? rank.toNext->attachSender(*rank.backend) : Status{};
+  }
+
+  // One arena for what is planned, and room for its buffers' alignment.
+  Status makeCudaBackend(Rank& rank) {
+    const RankMemory& planned = memory.ranks[static_cast<size_t>(rank.slice->rank)];
+    CudaBackendOptions cuda;
+    cuda.device = rank.slice->gpu;
+    cuda.arena = planned.weights + planned.kvCache + planned.activations + 1_MiB;
+    cuda.exact = limits.computeDType == DType::F32;
+    Result<std::unique_ptr<Backend>> backend = options.cuda->makeBackend(cuda);
+    if (!backend) return tl::unexpected(backend.error());
+    rank.backend = std::move(*backend);
+    return {};
+  }
+
+  Status makeCpuBackend(Rank& rank) {
     CpuBackendOptions cpu;
     cpu.device = rank.slice->gpu;
     cpu.budget = machine.gpus[static_cast<size_t>(rank.slice->gpu)].totalMemory;
     cpu.threads = std::max(1, options.threads / static_cast<int>(ranks.size()));
     cpu.exact = limits.computeDType == DType::F32;
     cpu.spin = options.spin;
-    rank.backend = makeCpuBackend(cpu);
+    rank.backend = engine::makeCpuBackend(cpu);
     return {};
   }
 
@@ -244,7 +279,7 @@ struct RankGroup::Impl {
   Callbacks callbacks;
   const std::optional<Fault> fault;
 
-  std::vector<std::unique_ptr<LocalPipelineLink>> links;
+  std::vector<std::unique_ptr<PipelineLink>> links;
   std::vector<Rank> ranks;
   StepFeed feed;
   AbortableBarrier readyGate;

@@ -17,6 +17,8 @@ class Communicator {
   virtual ~Communicator() = default;
   virtual int rank() const = 0;
   virtual int size() const = 0;
+  // Once, before the first collective, on the rank's thread: the device whose memory the views are in. Ranks of a group attach together.
+  virtual Status attach([[maybe_unused]] Backend& backend) { return {}; }
   virtual Status allReduceSum(TensorView inout) = 0;
   // out (rows, sum of columns) on rank 0 gets every rank's `in` (rows, own columns) side by side; on other ranks `out` is not touched.
   virtual Status gatherColumns(TensorView out, TensorView in, std::span<const int64_t> columnsOfRank) = 0;
@@ -27,6 +29,11 @@ class Communicator {
 class PipelineLink {
  public:
   virtual ~PipelineLink() = default;
+  // Memory of the slots on the receiver's device, (depth * largest message, columns), borrowed. Before the first send.
+  virtual void setSlots(TensorView slots) = 0;
+  // Once each, on the sender's and on the receiver's thread, before the first message.
+  virtual Status attachSender([[maybe_unused]] Backend& backend) { return {}; }
+  virtual Status attachReceiver([[maybe_unused]] Backend& backend) { return {}; }
   virtual Status send(TensorView hidden) = 0;
   virtual Status receive(TensorView hidden) = 0;  // as many rows as the matching send
   virtual void abort(const Error& reason) = 0;

@@ -3,33 +3,15 @@
 // divided and the bits are the same everywhere.
 #include "engine/parallel/local_communicator.h"
 
+#include "engine/parallel/abort_reason.h"
 #include "engine/parallel/abortable_barrier.h"
 
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <mutex>
-#include <optional>
 
 namespace headroom::engine {
 namespace {
-
-// The first reason an abort was given.
-class AbortReason {
- public:
-  void set(const Error& reason) {
-    std::lock_guard lock(m_mutex);
-    if (!m_reason) m_reason = reason;
-  }
-  tl::unexpected<Error> failure() const {
-    std::lock_guard lock(m_mutex);
-    return tl::unexpected<Error>(m_reason.value_or(Error{"ranks", "a wait that was given up", {}, {}}));
-  }
-
- private:
-  mutable std::mutex m_mutex;
-  std::optional<Error> m_reason;
-};
 
 void copyRows(TensorView to, TensorView from) {
   if (to.data == from.data) return;

@@ -20,8 +20,7 @@ class LocalPipelineLink : public PipelineLink {
  public:
   LocalPipelineLink(int depth, bool spin);
   ~LocalPipelineLink() override;
-  // Memory of the slots, (depth * largest message, columns), borrowed. Before the first send.
-  void setSlots(TensorView slots);
+  void setSlots(TensorView slots) override;
   Status send(TensorView hidden) override;
   Status receive(TensorView hidden) override;
   void abort(const Error& reason) override;

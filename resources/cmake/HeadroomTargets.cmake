@@ -18,10 +18,12 @@ set(CMAKE_AUTOMOC_COMPILER_PREDEFINES OFF)
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
 
 add_library(headroom_options INTERFACE)
-target_compile_options(headroom_options INTERFACE -Wall -Wextra -Wpedantic $<$<BOOL:${HEADROOM_WERROR}>:-Werror>)
+target_compile_options(headroom_options INTERFACE
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall> $<$<COMPILE_LANGUAGE:CXX>:-Wextra> $<$<COMPILE_LANGUAGE:CXX>:-Wpedantic>
+  $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<BOOL:${HEADROOM_WERROR}>>:-Werror>)
 # GCC 12 warns of overlaps and unset values inside its own headers (std::string, AVX-512): https://gcc.gnu.org/PR105651, PR105593.
-target_compile_options(headroom_options INTERFACE $<$<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>>:-Wno-restrict>
-  $<$<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>>:-Wno-maybe-uninitialized>)
+target_compile_options(headroom_options INTERFACE $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CXX_COMPILER_ID:GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>>:-Wno-restrict>
+  $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CXX_COMPILER_ID:GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>>:-Wno-maybe-uninitialized>)
 target_include_directories(headroom_options INTERFACE ${CMAKE_CURRENT_SOURCE_DIR})
 if(HEADROOM_SANITIZER)
   add_compile_options(-fsanitize=${HEADROOM_SANITIZER} -fno-omit-frame-pointer)

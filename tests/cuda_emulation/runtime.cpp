@@ -48,6 +48,7 @@ struct Machine {
   std::map<const char*, std::shared_ptr<Allocation>> allocations;
   std::shared_ptr<const AllocationTable> table = std::make_shared<AllocationTable>();
   int streams = 0;
+  std::vector<CUstream_st*> openStreams;
   std::atomic<int> mallocs{0};
   std::string report;
 
@@ -438,7 +439,17 @@ cudaError_t cudaMalloc(void** pointer, size_t size) {
   }
   return allocate(pointer, size, t_device);
 }
-cudaError_t cudaFree(void* pointer) { return release(pointer); }
+cudaError_t cudaFree(void* pointer) {
+  // As on a device: memory is freed when the device is through with its work.
+  std::vector<CUstream_st*> streams;
+  {
+    std::lock_guard lock(machine().mutex);
+    for (CUstream_st* stream : machine().openStreams)
+      if (stream->device == t_device && !stream->capture) streams.push_back(stream);
+  }
+  for (CUstream_st* stream : streams) stream->wait();
+  return release(pointer);
+}
 cudaError_t cudaHostAlloc(void** pointer, size_t size, unsigned) { return allocate(pointer, size, -1); }
 cudaError_t cudaFreeHost(void* pointer) { return release(pointer); }
 
@@ -481,13 +492,18 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
     ++machine().streams;
   }
   *stream = new CUstream_st(t_device);
+  std::lock_guard lock(machine().mutex);
+  machine().openStreams.push_back(*stream);
   return cudaSuccess;
 }
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   if (!stream) return fail(cudaErrorInvalidResourceHandle);
+  {
+    std::lock_guard lock(machine().mutex);
+    std::erase(machine().openStreams, stream);
+    --machine().streams;
+  }
   delete stream;
-  std::lock_guard lock(machine().mutex);
-  --machine().streams;
   return cudaSuccess;
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
@@ -507,9 +523,8 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
   *event = new CUevent_st;
   return cudaSuccess;
 }
-cudaError_t cudaEventDestroy(cudaEvent_t event) {
-  delete event;
-  return cudaSuccess;
+cudaError_t cudaEventDestroy(cudaEvent_t) {
+  return cudaSuccess;  // work in streams may still look at it; events are small
 }
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   uint64_t target = 0;

@@ -32,6 +32,11 @@ class FakeModule final : public CudaModule {
     info.minor = 6;
     return true;
   }
+  headroom::Result<std::unique_ptr<Backend>> makeBackend(const CudaBackendOptions&) const override {
+    return headroom::failure("fake", "a device that computes nothing");
+  }
+  std::vector<std::unique_ptr<Communicator>> makeCommunicators(const std::vector<int>&, std::string&) const override { return {}; }
+  std::unique_ptr<PipelineLink> makeLink(int) const override { return nullptr; }
 };
 
 }  // namespace

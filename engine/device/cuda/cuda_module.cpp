@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The module's side: CUDA runtime calls that find devices. Linked with the static runtime, so that only the driver must be there.
+// The module's side of cuda_module.h: finds and describes devices, makes backends. Linked with the static runtime.
 #include "engine/device/cuda/cuda_module.h"
+
+#include "engine/device/cuda/cuda_backend.h"
+#include "engine/device/cuda/peer_communicator.h"
 
 #include <cuda_runtime_api.h>
 
 #include <cstdio>
+#include <cstdlib>
 
 namespace headroom::engine {
 namespace {
@@ -48,6 +52,20 @@ class Module final : public CudaModule {
     info.pciDevice = properties.pciDeviceID;
     return true;
   }
+
+  Result<std::unique_ptr<Backend>> makeBackend(const CudaBackendOptions& options) const override {
+    CudaBackendOptions chosen = options;
+    if (std::getenv("HEADROOM_CUDA_SEPARATE_ALLOCATIONS")) chosen.arena = Bytes(0);
+    if (const char* seconds = std::getenv("HEADROOM_CUDA_TIMEOUT")) chosen.timeoutSeconds = std::atof(seconds);
+    auto backend = cuda::CudaBackend::make(chosen);
+    if (!backend) return tl::unexpected(backend.error());
+    return std::unique_ptr<Backend>(std::move(*backend));
+  }
+  std::vector<std::unique_ptr<Communicator>> makeCommunicators(const std::vector<int>& devices, std::string& why) const override {
+    why = "copies between the ranks' memory";
+    return cuda::makePeerCommunicators(devices);
+  }
+  std::unique_ptr<PipelineLink> makeLink(int depth) const override { return cuda::makePeerLink(depth); }
 
  private:
   int m_count;

@@ -1,0 +1,440 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/device/cuda/cuda_backend.h"
+
+#include "engine/device/cuda/kernels/attention.h"
+#include "engine/device/cuda/kernels/elementwise.h"
+#include "engine/device/cuda/kernels/linear.h"
+#include "engine/device/cuda/kernels/norms.h"
+#include "engine/device/cuda/kernels/rope_kv.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <thread>
+
+namespace headroom::engine::cuda {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Up to here weights are read where they lie; from here on cuBLASLt is faster (plain matrices), or unpacking them first pays (packed ones).
+constexpr int64_t kSmallTokens = 16;
+constexpr int64_t kUnpackTokens = 256;
+constexpr int64_t kUnpackBytes = int64_t{64} << 20;  // of unpacked rows at once
+constexpr int64_t kLoadBytes = int64_t{8} << 20;     // of stored rows at once
+
+std::optional<WeightFormat> packedFormat(DType dtype) {
+  switch (dtype) {
+    case DType::Q8_0: return WeightFormat::Q8_0;
+    case DType::Q4_0: return WeightFormat::Q4_0;
+    case DType::Q4_1: return WeightFormat::Q4_1;
+    case DType::Q5_0: return WeightFormat::Q5_0;
+    case DType::Q5_1: return WeightFormat::Q5_1;
+    case DType::Q2_K: return WeightFormat::Q2_K;
+    case DType::Q3_K: return WeightFormat::Q3_K;
+    case DType::Q4_K: return WeightFormat::Q4_K;
+    case DType::Q5_K: return WeightFormat::Q5_K;
+    case DType::Q6_K: return WeightFormat::Q6_K;
+    case DType::IQ4_NL: return WeightFormat::IQ4_NL;
+    case DType::IQ4_XS: return WeightFormat::IQ4_XS;
+    case DType::MXFP4: return WeightFormat::MXFP4;
+    default: return {};
+  }
+}
+
+KernelActivation kernelActivation(Activation activation) {
+  switch (activation) {
+    case Activation::Silu: return KernelActivation::Silu;
+    case Activation::Gelu: return KernelActivation::Gelu;
+    case Activation::GeluTanh: return KernelActivation::GeluTanh;
+    case Activation::Relu2: return KernelActivation::Relu2;
+  }
+  return KernelActivation::Silu;
+}
+
+KvCache kernelCache(const KvLayerView& view) {
+  return {view.data, view.dtype, view.blockTokens, view.kvHeads, view.headDim, view.valuesInKeys ? 0 : view.vHeadDim};
+}
+
+PackedWeight packedWeight(const WeightMatrix& matrix) {
+  PackedWeight weight;
+  weight.format = *packedFormat(matrix.dtype);
+  weight.out = matrix.out;
+  weight.in = matrix.in;
+  weight.data = static_cast<const uint8_t*>(matrix.storage.data());
+  return weight;
+}
+
+bool isPlain(DType dtype) { return dtype == DType::F32 || dtype == DType::F16 || dtype == DType::BF16; }
+
+}  // namespace
+
+CudaBackend::CudaBackend(const CudaBackendOptions& options)
+    : m_options(options),
+      m_arena(options.device, options.arena),
+      m_staging(options.device),
+      m_load(options.device),
+      m_rounded(options.device),
+      m_result(options.device),
+      m_attention(options.device),
+      m_linear(options.device),
+      m_dequantized(options.device),
+      m_product(options.device),
+      m_peer(options.device) {}
+
+CudaBackend::~CudaBackend() {
+  cudaSetDevice(m_options.device);
+  m_gemm.reset();
+  if (m_stream) cudaStreamDestroy(m_stream);
+  if (m_pinned) cudaFreeHost(m_pinned);
+}
+
+Result<std::unique_ptr<CudaBackend>> CudaBackend::make(const CudaBackendOptions& options) {
+  std::unique_ptr<CudaBackend> backend(new CudaBackend(options));
+  if (Status status = backend->open(); !status) return tl::unexpected(status.error());
+  return backend;
+}
+
+Status CudaBackend::open() {
+  const int device = m_options.device;
+  if (Status status = useDevice(device); !status) return status;
+  cudaDeviceProp properties{};
+  if (const cudaError_t error = cudaGetDeviceProperties(&properties, device))
+    return tl::unexpected(cudaFailure(device, "reading the device's properties", error));
+  m_name = properties.name;
+  m_capability = properties.major * 10 + properties.minor;
+  if (m_capability < 70)
+    return failure(fmt::format("cuda:{}", device), fmt::format("{} of compute capability {}.{}", m_name, properties.major, properties.minor),
+                   "7.0 or above", "use another device, or --device cpu");
+  m_multiprocessors = properties.multiProcessorCount;
+  int sharedBytes = 48 << 10;
+  cudaDeviceGetAttribute(&sharedBytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
+  m_sharedBytes = sharedBytes;
+  if (const cudaError_t error = cudaStreamCreateWithFlags(&m_stream, cudaStreamNonBlocking))
+    return tl::unexpected(cudaFailure(device, "opening a stream", error));
+  m_gemm.emplace(device);
+  return {};
+}
+
+BackendInfo CudaBackend::info() const {
+  return {"cuda", fmt::format("{}, compute capability {}.{}", m_name, m_capability / 10, m_capability % 10), m_options.device};
+}
+
+void CudaBackend::note(cudaError_t error, const char* doing) {
+  if (error != cudaSuccess && !m_failure) m_failure = cudaFailure(m_options.device, doing, error);
+}
+
+// ---- memory
+
+Result<DeviceBuffer> CudaBackend::allocate(Bytes size, std::string_view purpose) {
+  Result<void*> data = m_arena.allocate(size, purpose);
+  if (!data) return tl::unexpected(std::move(data.error()));
+  return DeviceBuffer(this, *data, size);
+}
+
+void CudaBackend::copyToDevice(void* to, const void* from, Bytes size) {
+  if (size > Bytes(0)) note(m_staging.copyToDevice(to, from, size.count(), m_stream), "copying to the device");
+}
+
+void CudaBackend::copyToHost(void* to, const void* from, Bytes size) {
+  const int64_t padded = roundUp(size.count(), int64_t{64});
+  if (size == Bytes(0)) return;
+  if (m_pinnedUsed + padded > m_pinnedSize) {
+    if (Status status = sync(); !status) {
+      m_failure = status.error();
+      return;
+    }
+    if (padded > m_pinnedSize) {
+      void* memory = nullptr;
+      if (const cudaError_t error = cudaHostAlloc(&memory, static_cast<size_t>(padded), cudaHostAllocPortable)) return note(error, "taking pinned memory");
+      if (m_pinned) cudaFreeHost(m_pinned);
+      m_pinned = static_cast<char*>(memory);
+      m_pinnedSize = padded;
+    }
+  }
+  note(cudaMemcpyAsync(m_pinned + m_pinnedUsed, from, static_cast<size_t>(size.count()), cudaMemcpyDeviceToHost, m_stream), "copying to the host");
+  m_downloads.push_back({to, m_pinnedUsed, size.count()});
+  m_pinnedUsed += padded;
+}
+
+void* CudaBackend::bytes(Scratch& scratch, int64_t size) {
+  cudaError_t error = cudaSuccess;
+  void* memory = scratch.atLeast(size, error);
+  note(error, "taking scratch memory");
+  return memory;
+}
+
+TensorView CudaBackend::scratchView(Scratch& scratch, DType type, int64_t rows, int64_t columns) {
+  // Rows begin on 16 bytes, as tensor-core kernels and cuBLASLt want them.
+  const int64_t stride = roundUp(columns, 16 / storageBytes(type, 1).count());
+  TensorView view = TensorView::of(bytes(scratch, storageBytes(type, rows * stride).count()), type, rows, columns);
+  view.stride = stride;
+  return view;
+}
+
+TensorView CudaBackend::rounded(TensorView view, DType type) {
+  const TensorView to = scratchView(m_rounded, type, view.rows, view.cols);
+  if (to.data) cuda::convert(m_stream, to, view);
+  return to;
+}
+
+Status CudaBackend::sync() {
+  const auto begun = Clock::now();
+  cudaError_t error = cudaGetLastError();
+  note(error, "launching operations");
+  for (int turn = 0; !m_failure; ++turn) {
+    error = cudaStreamQuery(m_stream);
+    if (error == cudaSuccess) break;
+    if (error != cudaErrorNotReady) {
+      note(error, "waiting for the device");
+      break;
+    }
+    if (turn % 64 == 63) {
+      if (m_watch) {
+        if (Status status = m_watch(); !status) {
+          m_failure = status.error();
+          break;
+        }
+      }
+      const double waited = std::chrono::duration<double>(Clock::now() - begun).count();
+      if (m_options.timeoutSeconds > 0 && waited > m_options.timeoutSeconds) {
+        m_failure = Error{fmt::format("cuda:{}", m_options.device), fmt::format("no end of its work after {:.0f} s", waited), {},
+                          "look for a hung peer or device (nvidia-smi); a longer wait: HEADROOM_CUDA_TIMEOUT"};
+        break;
+      }
+      if (waited > 200e-6) std::this_thread::sleep_for(std::chrono::microseconds(waited > 0.01 ? 500 : 20));
+    }
+  }
+  for (const Download& download : m_downloads)
+    if (!m_failure) std::memcpy(download.to, m_pinned + download.at, static_cast<size_t>(download.size));
+  m_downloads.clear();
+  m_pinnedUsed = 0;
+  if (!m_failure) {
+    for (Scratch* scratch : {&m_load, &m_rounded, &m_result, &m_attention, &m_linear, &m_dequantized, &m_product, &m_peer}) scratch->collect();
+    return {};
+  }
+  Error failure = std::move(*m_failure);
+  m_failure.reset();
+  return tl::unexpected(std::move(failure));
+}
+
+// ---- weights
+
+Result<WeightMatrix> CudaBackend::makeMatrix(DType dtype, int64_t out, int64_t in, std::string_view purpose) {
+  if (!isPlain(dtype) && !packedFormat(dtype))
+    return failure(std::string(purpose), fmt::format("element type {}", dtypeName(dtype)),
+                   "float32, float16, bfloat16 or one of Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q2_K to Q6_K, IQ4_NL, IQ4_XS, MXFP4", "--device cpu may read it");
+  const int64_t block = dtypeInfo(dtype).blockElements;
+  if (in % block != 0)
+    return failure(std::string(purpose), fmt::format("rows of {} elements", in), fmt::format("a multiple of {} for {}", block, dtypeName(dtype)));
+  Result<DeviceBuffer> storage = allocate(storageBytes(dtype, in) * out, purpose);
+  if (!storage) return tl::unexpected(std::move(storage.error()));
+  WeightMatrix matrix;
+  matrix.dtype = dtype;
+  matrix.out = out;
+  matrix.in = in;
+  matrix.storage = std::move(*storage);
+  return matrix;
+}
+
+void CudaBackend::writeRows(WeightMatrix& matrix, int64_t firstRow, int64_t rows, DType dtype, const void* data) {
+  expects(firstRow >= 0 && rows >= 0 && firstRow + rows <= matrix.out, "rows outside the matrix were written");
+  expects(dtype == matrix.dtype || (isFloating(dtype) && isFloating(matrix.dtype)), "rows of another element type than the matrix were written");
+  const Bytes rowBytes = storageBytes(matrix.dtype, matrix.in), storedRow = storageBytes(dtype, matrix.in);
+  if (isPlain(matrix.dtype) && dtype == matrix.dtype) {
+    copyToDevice(static_cast<char*>(matrix.storage.data()) + (rowBytes * firstRow).count(), data, rowBytes * rows);
+    return;
+  }
+  // Packed or converted on the device, a few MiB at a time.
+  std::vector<float> floats;
+  const int64_t most = std::max<int64_t>(1, kLoadBytes / std::max<int64_t>(storedRow.count(), 4 * matrix.in));
+  for (int64_t row = 0; row < rows; row += most) {
+    const int64_t count = std::min(most, rows - row);
+    const void* from = static_cast<const char*>(data) + (storedRow * row).count();
+    DType fromType = dtype;
+    if (dtype == DType::F64) {
+      floats.resize(static_cast<size_t>(count * matrix.in));
+      std::copy_n(static_cast<const double*>(from), floats.size(), floats.begin());
+      from = floats.data();
+      fromType = DType::F32;
+    }
+    const Bytes size = storageBytes(fromType, matrix.in) * count;
+    void* staged = bytes(m_load, size.count());
+    if (!staged) return;
+    copyToDevice(staged, from, size);
+    if (packedFormat(matrix.dtype)) {
+      cuda::packRows(m_stream, packedWeight(matrix), firstRow + row, count, staged);
+    } else {
+      void* to = static_cast<char*>(matrix.storage.data()) + (rowBytes * (firstRow + row)).count();
+      cuda::convert(m_stream, TensorView::of(to, matrix.dtype, count, matrix.in), TensorView::of(staged, fromType, count, matrix.in));
+    }
+  }
+}
+
+void CudaBackend::finishMatrix(WeightMatrix&) {}
+
+// ---- linear layers
+
+void CudaBackend::embed(TensorView out, const WeightMatrix& table, TensorView ids, int64_t firstId) {
+  if (packedFormat(table.dtype)) return cuda::embedPacked(m_stream, out, packedWeight(table), ids, firstId);
+  cuda::embed(m_stream, out, TensorView::of(table.storage.data(), table.dtype, table.out, table.in), ids, firstId);
+}
+
+void CudaBackend::multiply(TensorView out, TensorView in, const void* weight, const float* bias) {
+  void* workspace = bytes(m_product, static_cast<int64_t>(CublasLtGemm::kWorkspaceBytes));
+  if (!workspace || m_failure) return;
+  if (Status status = m_gemm->multiply(out, in, weight, workspace, m_stream); !status) {
+    m_failure = status.error();
+    return;
+  }
+  if (bias) cuda::addBias(m_stream, out, bias);
+}
+
+void CudaBackend::linear(TensorView in, std::span<const LinearTask> tasks) {
+  if (in.rows == 0) return;
+  std::vector<LinearTask> packed;
+  DType roundedTo = DType::F32;
+  TensorView input = in;
+  for (const LinearTask& task : tasks) {
+    if (task.weight->out == 0) continue;
+    if (packedFormat(task.weight->dtype)) {
+      packed.push_back(task);
+      continue;
+    }
+    const DType wanted = !m_options.exact && computesIn(task.weight->dtype) ? task.weight->dtype : DType::F32;
+    if (wanted != roundedTo) {
+      input = wanted == DType::F32 ? in : rounded(in, wanted);
+      roundedTo = wanted;
+    }
+    if (!input.data) return;
+    linearDense(input, task);
+  }
+  if (!packed.empty()) linearPacked(in, packed);
+}
+
+void CudaBackend::linearDense(TensorView in, const LinearTask& task) {
+  const WeightMatrix& weight = *task.weight;
+  const int64_t aligned = 16 / storageBytes(in.dtype, 1).count();
+  const bool large = in.rows > kSmallTokens && weight.dtype == in.dtype && weight.in % aligned == 0 && in.stride % aligned == 0 && task.out.stride % 4 == 0;
+  if (large) return multiply(task.out, in, weight.storage.data(), task.bias);
+  LinearOptions options;
+  options.tensorCores = in.dtype != DType::F32;
+  options.multiprocessors = m_multiprocessors;
+  const DenseTask dense{task.out, {weight.storage.data(), weight.dtype, weight.out, weight.in}, task.bias};
+  cuda::denseLinear(m_stream, in, std::span(&dense, 1), options);
+}
+
+void CudaBackend::linearPacked(TensorView in, std::span<const LinearTask> tasks) {
+  const DType type = m_options.exact ? DType::F32 : roundedType();
+  const TensorView input = type == DType::F32 ? in : rounded(in, type);
+  if (!input.data) return;
+  if (in.rows > kUnpackTokens && type != DType::F32 && in.cols % 8 == 0) {
+    for (const LinearTask& task : tasks) {
+      // Whole matrices are unpacked in parts that fit the scratch, each multiplied at once.
+      const WeightMatrix& weight = *task.weight;
+      const int64_t part = std::max<int64_t>(64, kUnpackBytes / (2 * weight.in) / 64 * 64);
+      for (int64_t row = 0; row < weight.out; row += part) {
+        const int64_t count = std::min(part, weight.out - row);
+        const TensorView unpacked = scratchView(m_dequantized, type, count, weight.in);
+        if (!unpacked.data) return;
+        cuda::dequantizeRows(m_stream, unpacked, packedWeight(weight), row);
+        multiply(task.out.columns(row, count), input, unpacked.data, task.bias ? task.bias + row : nullptr);
+      }
+    }
+    return;
+  }
+  std::vector<PackedTask> packed;
+  int64_t workspace = 0;
+  for (const LinearTask& task : tasks) {
+    packed.push_back({task.out, packedWeight(*task.weight), task.bias});
+    workspace = std::max(workspace, linearWorkspaceBytes(in.rows, task.weight->out));
+  }
+  LinearOptions options;
+  options.tensorCores = type != DType::F32;
+  options.multiprocessors = m_multiprocessors;
+  options.workspace = workspace > 0 ? bytes(m_linear, workspace) : nullptr;
+  options.workspaceBytes = options.workspace ? workspace : 0;
+  cuda::packedLinear(m_stream, input, packed, options);
+}
+
+// ---- attention
+
+void CudaBackend::storeKv(const KvLayerView& cache, TensorView k, TensorView v, TensorView slots) {
+  cuda::storeKv(m_stream, kernelCache(cache), k, v, slots);
+}
+
+void CudaBackend::pagedAttention(TensorView out, TensorView q, const KvLayerView& cache, const AttentionBatch& batch, const AttentionParams& params) {
+  if (q.rows == 0 || q.cols == 0) return;
+  AttentionCall call;
+  call.cache = kernelCache(cache);
+  if (cache.valuesInKeys) call.cache.vHeadDim = cache.vHeadDim;
+  call.valuesInKeys = cache.valuesInKeys;
+  call.out = out;
+  call.q = q;
+  call.sequences = batch.sequences;
+  call.sequenceStart = batch.sequenceStart.row<int>(0);
+  call.contextLength = batch.contextLength.row<int>(0);
+  call.blockTable = batch.blockTable.row<int>(0);
+  call.blockTableStride = batch.blockTable.stride;
+  call.scale = params.scale;
+  call.softcap = params.softcap;
+  call.window = params.window;
+  call.chunkedWindow = params.chunkedWindow;
+  call.qHeads = params.qHeads;
+  call.qHeadBegin = params.qHeadBegin;
+  call.kvHeadBegin = params.kvHeadBegin;
+  call.groupSize = params.groupSize;
+  call.sinks = params.sinks;
+  const bool rounds = !m_options.exact && computesIn(cache.dtype) && cache.headDim % 16 == 0 && cache.vHeadDim % 16 == 0;
+  if (rounds) {
+    call.q = rounded(q, cache.dtype);
+    call.out = scratchView(m_result, cache.dtype, out.rows, out.cols);
+    if (!call.q.data || !call.out.data) return;
+  }
+  call.splits = attentionSplits(call, m_multiprocessors);
+  if (call.splits > 1) {
+    call.workspace = bytes(m_attention, attentionWorkspaceBytes(q.rows, params.qHeads, cache.vHeadDim, call.splits));
+    if (!call.workspace) return;
+  }
+  cuda::pagedAttention(m_stream, call, m_sharedBytes, rounds);
+  if (rounds) cuda::convert(m_stream, out, call.out);
+}
+
+// ---- one launch each
+
+void CudaBackend::rmsNorm(TensorView out, TensorView in, const float* weight, double epsilon, double offset) {
+  cuda::rmsNorm(m_stream, out, in, weight, epsilon, offset);
+}
+void CudaBackend::layerNorm(TensorView out, TensorView in, const float* weight, const float* bias, double epsilon) {
+  cuda::layerNorm(m_stream, out, in, weight, bias, epsilon);
+}
+void CudaBackend::addRmsNorm(TensorView out, TensorView residual, TensorView delta, const float* weight, double epsilon, double offset) {
+  cuda::addRmsNorm(m_stream, out, residual, delta, weight, epsilon, offset);
+}
+void CudaBackend::headRmsNorm(TensorView x, int64_t headDim, const float* weight, double epsilon, double offset) {
+  if (x.rows > 0 && x.cols > 0) cuda::headRmsNorm(m_stream, x, headDim, weight, epsilon, offset);
+}
+void CudaBackend::ropeAngles(TensorView cosSin, TensorView positions, const double* inverseFrequencies, double factor) {
+  cuda::ropeAngles(m_stream, cosSin, positions, inverseFrequencies, factor);
+}
+void CudaBackend::applyRope(TensorView x, int64_t headDim, TensorView cosSin, RopeStyle style) {
+  cuda::applyRope(m_stream, x, headDim, cosSin, style == RopeStyle::Neox ? KernelRope::Neox : KernelRope::Interleaved);
+}
+void CudaBackend::gatedActivation(TensorView out, TensorView gate, TensorView up, Activation activation) {
+  cuda::gatedActivation(m_stream, out, gate, up, kernelActivation(activation));
+}
+void CudaBackend::activate(TensorView x, Activation activation) { cuda::activate(m_stream, x, kernelActivation(activation)); }
+void CudaBackend::add(TensorView x, TensorView delta) { cuda::add(m_stream, x, delta); }
+void CudaBackend::scale(TensorView x, double factor) { cuda::scale(m_stream, x, factor); }
+void CudaBackend::softcap(TensorView x, double cap) { cuda::softcap(m_stream, x, cap); }
+void CudaBackend::gatherRows(TensorView out, TensorView in, TensorView rows) { cuda::gatherRows(m_stream, out, in, rows); }
+void CudaBackend::sigmoidGate(TensorView x, TensorView gate) { cuda::sigmoidGate(m_stream, x, gate); }
+void CudaBackend::rowSquareSum(TensorView squares, TensorView x) { cuda::rowSquareSum(m_stream, squares, x); }
+void CudaBackend::normBySquareSum(TensorView x, TensorView squares, int64_t width, const float* weight, double epsilon, double offset) {
+  cuda::normBySquareSum(m_stream, x, squares, width, weight, epsilon, offset);
+}
+void CudaBackend::scaleByPosition(TensorView x, TensorView positions, double floorScale, double scale) {
+  cuda::scaleByPosition(m_stream, x, positions, floorScale, scale);
+}
+
+}  // namespace headroom::engine::cuda

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// Backend on one CUDA device: every operation is a launch in the rank's stream, and the host waits in sync() alone.
+//
+// Activations are F32 in the views, as everywhere; what large products and attention on tensor cores read is rounded to 16 bits in scratch memory (BF16;
+// F16 below compute capability 8.0), once for all weights of a call. `exact` rounds nothing. See README.md for why.
+#pragma once
+
+#include "engine/device/cuda/cublaslt_gemm.h"
+#include "engine/device/cuda/cuda_module.h"
+#include "engine/device/cuda/device_memory.h"
+#include "engine/device/cuda/kernels/packed_weight.h"
+
+#include <functional>
+#include <optional>
+
+namespace headroom::engine::cuda {
+
+class CudaBackend final : public Backend {
+ public:
+  static Result<std::unique_ptr<CudaBackend>> make(const CudaBackendOptions& options);
+  ~CudaBackend() override;
+
+  cudaStream_t stream() const { return m_stream; }
+  int device() const { return m_options.device; }
+  // The first failure sticks until sync().
+  void note(cudaError_t error, const char* doing);
+  // Asked while sync() waits: a failure ends the wait with it (a peer that died).
+  void setWatch(std::function<Status()> watch) { m_watch = std::move(watch); }
+  Scratch& peerScratch() { return m_peer; }
+
+  BackendInfo info() const override;
+  Result<DeviceBuffer> allocate(Bytes size, std::string_view purpose) override;
+  void release(void* data, Bytes size) noexcept override { m_arena.release(data, size); }
+  Bytes allocatedBytes() const override { return m_arena.allocated(); }
+  void copyToDevice(void* to, const void* from, Bytes size) override;
+  void copyToHost(void* to, const void* from, Bytes size) override;
+  const void* hostAddress(const void*) const override { return nullptr; }
+
+  Result<WeightMatrix> makeMatrix(DType dtype, int64_t out, int64_t in, std::string_view purpose) override;
+  void writeRows(WeightMatrix& matrix, int64_t firstRow, int64_t rows, DType dtype, const void* data) override;
+  void finishMatrix(WeightMatrix& matrix) override;
+
+  void embed(TensorView out, const WeightMatrix& table, TensorView ids, int64_t firstId) override;
+  void linear(TensorView in, std::span<const LinearTask> tasks) override;
+  void rmsNorm(TensorView out, TensorView in, const float* weight, double epsilon, double offset) override;
+  void layerNorm(TensorView out, TensorView in, const float* weight, const float* bias, double epsilon) override;
+  void addRmsNorm(TensorView out, TensorView residual, TensorView delta, const float* weight, double epsilon, double offset) override;
+  void headRmsNorm(TensorView x, int64_t headDim, const float* weight, double epsilon, double offset) override;
+  void ropeAngles(TensorView cosSin, TensorView positions, const double* inverseFrequencies, double factor) override;
+  void applyRope(TensorView x, int64_t headDim, TensorView cosSin, RopeStyle style) override;
+  void storeKv(const KvLayerView& cache, TensorView k, TensorView v, TensorView slots) override;
+  void pagedAttention(TensorView out, TensorView q, const KvLayerView& cache, const AttentionBatch& batch, const AttentionParams& params) override;
+  void gatedActivation(TensorView out, TensorView gate, TensorView up, Activation activation) override;
+  void activate(TensorView x, Activation activation) override;
+  void add(TensorView x, TensorView delta) override;
+  void scale(TensorView x, double factor) override;
+  void softcap(TensorView x, double cap) override;
+  void gatherRows(TensorView out, TensorView in, TensorView rows) override;
+  void sigmoidGate(TensorView x, TensorView gate) override;
+  void rowSquareSum(TensorView squares, TensorView x) override;
+  void normBySquareSum(TensorView x, TensorView squares, int64_t width, const float* weight, double epsilon, double offset) override;
+  void scaleByPosition(TensorView x, TensorView positions, double floorScale, double scale) override;
+  Status sync() override;
+
+ private:
+  explicit CudaBackend(const CudaBackendOptions& options);
+  Status open();
+  // `view` rounded to `type` in scratch, rows without gaps; a null view after a failure.
+  TensorView rounded(TensorView view, DType type);
+  TensorView scratchView(Scratch& scratch, DType type, int64_t rows, int64_t columns);
+  void* bytes(Scratch& scratch, int64_t size);
+  void linearDense(TensorView in, const LinearTask& task);
+  void linearPacked(TensorView in, std::span<const LinearTask> tasks);
+  void multiply(TensorView out, TensorView in, const void* weight, const float* bias);
+  bool computesIn(DType type) const { return type == DType::F16 || (type == DType::BF16 && m_capability >= 80); }
+  DType roundedType() const { return m_capability >= 80 ? DType::BF16 : DType::F16; }
+
+  const CudaBackendOptions m_options;
+  std::string m_name;
+  int m_capability = 0, m_multiprocessors = 1;
+  int64_t m_sharedBytes = 0;
+  cudaStream_t m_stream = nullptr;
+  Arena m_arena;
+  StagingRing m_staging;
+  Scratch m_load, m_rounded, m_result, m_attention, m_linear, m_dequantized, m_product, m_peer;
+  std::optional<CublasLtGemm> m_gemm;
+  std::function<Status()> m_watch;
+  std::optional<Error> m_failure;
+  // Copies to the host that sync() finishes: through pinned memory, so that the stream is not waited for before.
+  struct Download {
+    void* to;
+    int64_t at, size;
+  };
+  std::vector<Download> m_downloads;
+  char* m_pinned = nullptr;
+  int64_t m_pinnedSize = 0, m_pinnedUsed = 0;
+};
+
+}  // namespace headroom::engine::cuda
