@@ -34,18 +34,10 @@ std::string_view attentionWords(AttentionKind kind) {
   return {};
 }
 
+// GGUF's Q8_1 and Q8_K are forms of activations: no file holds weights of them.
 bool loadable(DType dtype) {
-  switch (dtype) {
-    case DType::F32:
-    case DType::F16:
-    case DType::BF16:
-    case DType::Q8_0:
-    case DType::Q4_0:
-    case DType::Q4_1:
-      return true;
-    default:
-      return false;
-  }
+  if (dtype == DType::Q8_1 || dtype == DType::Q8_K) return false;
+  return isBlockQuantized(dtype) || dtype == DType::F32 || dtype == DType::F16 || dtype == DType::BF16;
 }
 
 }  // namespace

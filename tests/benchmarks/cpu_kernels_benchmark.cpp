@@ -142,13 +142,20 @@ int main(int argc, char** argv) {
   fmt::print("{}: reading memory {:.1f} GB/s\n", makeCpuBackend({.threads = threads})->info().description, bandwidth / 1e9);
   // A small model's layers, and the head of its vocabulary.
   const Shape shapes[] = {{"gate+up", 3072, 576}, {"down", 576, 1536}, {"head", 49152, 576}};
-  for (DType dtype : {DType::Q4_1, DType::Q4_0, DType::Q8_0, DType::BF16, DType::F16, DType::F32}) {
+  // Blocks of 256 do not divide a width of 576.
+  const Shape wideShapes[] = {{"gate+up", 4096, 1024}, {"down", 1024, 2048}, {"head", 32768, 1024}};
+  constexpr DType kTypes[] = {DType::Q4_1,   DType::Q4_0,   DType::Q8_0,    DType::BF16,   DType::F16,   DType::F32,     DType::Q5_0,
+                              DType::Q5_1,   DType::Q4_K,   DType::Q6_K,    DType::Q5_K,   DType::Q3_K,  DType::Q2_K,    DType::IQ4_NL,
+                              DType::IQ4_XS, DType::MXFP4,  DType::IQ2_XXS, DType::IQ2_XS, DType::IQ2_S, DType::IQ3_XXS, DType::IQ3_S,
+                              DType::IQ1_S,  DType::IQ1_M,  DType::TQ1_0,   DType::TQ2_0};
+  for (DType dtype : kTypes) {
     if (!only.empty() && only != dtypeName(dtype)) continue;
+    const bool wide = dtypeInfo(dtype).blockElements == 256;
     for (bool exact : {false, true}) {
       if (exact && (dtype == DType::F16 || dtype == DType::F32)) continue;
       for (int64_t tokens : {1, 4, 16, 512})
-        for (const Shape& shape : shapes)
-          if (tokens <= 16 || shape.out < 49152) linear(threads, dtype, shape, tokens, exact, bandwidth);
+        for (const Shape& shape : wide ? wideShapes : shapes)
+          if (tokens <= 16 || shape.out < 32768) linear(threads, dtype, shape, tokens, exact, bandwidth);
     }
   }
   for (DType dtype : {DType::F32, DType::BF16}) {
