@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // headroom-engine plan: the grid of a model on a machine, as a table for people or as JSON for scripts. Reads headers only.
 #include "app/engine/command.h"
-#include "core/launch/planner.h"
+#include "core/launch/plan_search.h"
+#include "core/launch/start_log.h"
 
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <memory>
 #include <set>
+#include <sstream>
 
 namespace headroom::app {
 namespace {
@@ -21,6 +27,12 @@ struct PlanArguments {
   std::optional<double> gpuMemoryUtilization;
   bool enforceEager = false;
   int64_t concurrency = 1;
+  bool expertParallel = false, attentionDataParallel = false;
+  bool compare = false, wish = false, gpusGiven = false;
+  std::string compareWith, calibrate;
+  Wish wished;
+  std::vector<std::string> prices;
+  bool noCalibration = false;
 };
 
 // "auto" is empty; fp8_e4m3 and fp8_e5m2 are vLLM's spellings.
@@ -183,16 +195,227 @@ void printTable(const PlanReport& report, const std::string& modelArgument) {
   }
 }
 
-int runPlan(const PlanArguments& arguments) {
+// What was measured on this machine before: one JSON object, key -> list of corrections.
+std::filesystem::path calibrationFile() {
+  if (const char* given = std::getenv("HEADROOM_CALIBRATION"); given && *given) return given;
+  if (const char* config = std::getenv("XDG_CONFIG_HOME"); config && *config)
+    return std::filesystem::path(config) / "headroom" / "calibration.json";
+  if (const char* home = std::getenv("HOME"); home && *home)
+    return std::filesystem::path(home) / ".config" / "headroom" / "calibration.json";
+  return {};
+}
+
+nlohmann::json readCalibrations() {
+  std::ifstream file(calibrationFile());
+  if (!file) return nlohmann::json::object();
+  nlohmann::json json = nlohmann::json::parse(file, nullptr, false);
+  return json.is_object() ? json : nlohmann::json::object();
+}
+
+std::vector<MemoryCorrection> storedCorrections(const Machine& machine, const EngineSelection& engine) {
+  const nlohmann::json all = readCalibrations();
+  const auto found = all.find(correctionKey(machine, engine));
+  std::vector<MemoryCorrection> corrections;
+  if (found == all.end() || !found->is_array()) return corrections;
+  for (const nlohmann::json& entry : *found) {
+    if (const auto correction = correctionFromJson(entry)) corrections.push_back(*correction);
+  }
+  return corrections;
+}
+
+// Replaces the correction of the same kind of layout; written beside and moved, so that a full disk leaves the old file.
+Status storeCorrection(const std::string& key, const MemoryCorrection& correction) {
+  const std::filesystem::path path = calibrationFile();
+  if (path.empty()) return failure("calibration", "neither HEADROOM_CALIBRATION nor HOME", "a place to keep it");
+  nlohmann::json all = readCalibrations();
+  nlohmann::json kept = nlohmann::json::array({correctionToJson(correction)});
+  if (const auto old = all.find(key); old != all.end() && old->is_array()) {
+    for (const nlohmann::json& entry : *old) {
+      const auto other = correctionFromJson(entry);
+      if (other && other->severalRanks != correction.severalRanks) kept.push_back(entry);
+    }
+  }
+  all[key] = kept;
+  std::error_code error;
+  if (path.has_parent_path()) std::filesystem::create_directories(path.parent_path(), error);
+  std::filesystem::path beside = path;
+  beside += ".new";
+  {
+    std::ofstream file(beside);
+    file << all.dump(2) << "\n";
+    if (!file.flush()) return failure(beside.string(), "a file that cannot be written", "room and permission");
+  }
+  std::filesystem::rename(beside, path, error);
+  if (error) return failure(path.string(), error.message(), "a file that can be replaced");
+  return {};
+}
+
+std::string amountText(const std::optional<double>& value, const std::string& unit) {
+  if (!value) return "unknown";
+  return unit == "bytes" ? fmt::format("{:.2f} GiB", *value / (1024.0 * 1024.0 * 1024.0)) : fmt::format("{:.6g} {}", *value, unit);
+}
+
+// Reads the log, shows predicted beside measured, and keeps the correction for the next plan of this machine and engine.
+int runCalibrate(const PlanArguments& arguments, const ModelSource& model, const Machine& machine, PlanOptions options) {
+  std::ifstream file(arguments.calibrate, std::ios::binary);
+  if (!file) return fail(kBadInput, fmt::format("{}: found no file that can be read, expected a start-up log", arguments.calibrate));
+  std::ostringstream text;
+  text << file.rdbuf();
+  Result<StartLog> log = readStartLog(text.str(), arguments.calibrate);
+  if (!log) return fail(kBadInput, log.error().message());
+  // The log decides what was started; what it does not say comes from the options.
+  options.engine = log->engine;
+  if (log->maxModelLen) options.maxModelLen = log->maxModelLen;
+  if (log->utilization && log->engine.kind != EngineKind::LlamaCpp) options.gpuMemoryUtilization = log->utilization;
+  if (log->maxNumSeqs) options.maxNumSeqs = log->maxNumSeqs;
+  if (log->maxNumBatchedTokens) options.maxNumBatchedTokens = log->maxNumBatchedTokens;
+  if (log->enforceEager) options.enforceEager = *log->enforceEager;
+  options.corrections.clear();
+  const bool llama = log->engine.kind == EngineKind::LlamaCpp;
+  const int tp = log->tp.value_or(1), pp = log->pp.value_or(llama ? machine.size() : 1), dp = log->dp.value_or(1);
+  Result<LayoutPlan> plan = planLayout(model, machine, options, tp, pp, dp);
+  if (!plan) return fail(kBadInput, plan.error().message());
+  if (plan->verdict == Verdict::Invalid)
+    return fail(kBadInput, fmt::format("{}: the log is of TP={} PP={}, which the plan refuses: {}", arguments.calibrate, tp, pp,
+                                       plan->reasons.front().message));
+  const std::vector<MeasuredTerm> terms = compareWithLog(*plan, *log);
+  const std::optional<MemoryCorrection> correction = correctionFrom(*plan, *log);
+  const std::string key = correctionKey(machine, log->engine);
+  if (correction) {
+    if (Status stored = storeCorrection(key, *correction); !stored) return fail(kFailed, stored.error().message());
+  }
+  std::optional<LayoutPlan> after;
+  if (correction) {
+    options.corrections = {*correction};
+    if (Result<LayoutPlan> again = planLayout(model, machine, options, tp, pp, dp)) after = *again;
+  }
+  if (arguments.format == "json") {
+    nlohmann::json list = nlohmann::json::array();
+    for (const MeasuredTerm& term : terms) {
+      list.push_back({{"term", term.name},
+                      {"predicted", term.predicted ? nlohmann::json(*term.predicted) : nlohmann::json()},
+                      {"measured", term.measured ? nlohmann::json(*term.measured) : nlohmann::json()},
+                      {"unit", term.unit}});
+    }
+    nlohmann::json json = {{"schema", "headroom.calibration/1"},
+                           {"engine", engineName(log->engine.kind)},
+                           {"engine_version", log->engine.version.empty() ? nlohmann::json() : nlohmann::json(log->engine.version)},
+                           {"model", log->model.empty() ? nlohmann::json() : nlohmann::json(log->model)},
+                           {"layout", {{"tp", tp}, {"pp", pp}, {"dp", dp}}},
+                           {"terms", list},
+                           {"correction", correction ? correctionToJson(*correction) : nlohmann::json()},
+                           {"kept_under", correction ? nlohmann::json(key) : nlohmann::json()},
+                           {"kv_tokens_after", after && after->kvTokens ? nlohmann::json(*after->kvTokens) : nlohmann::json()}};
+    fmt::print("{}\n", json.dump(2));
+    return kDone;
+  }
+  fmt::print("{} {}, TP={} PP={}{}\n\n  {:<16}{:>18}{:>18}{:>10}\n", engineName(log->engine.kind), log->engine.version, tp, pp,
+             dp > 1 ? fmt::format(" DP={}", dp) : "", "", "predicted", "measured", "");
+  for (const MeasuredTerm& term : terms) {
+    const bool both = term.predicted && term.measured && *term.measured != 0;
+    fmt::print("  {:<16}{:>18}{:>18}{:>10}\n", term.name, amountText(term.predicted, term.unit), amountText(term.measured, term.unit),
+               both ? fmt::format("{:+.1f} %", (*term.predicted / *term.measured - 1) * 100) : "");
+  }
+  if (correction) {
+    fmt::print("\nKept for {}: {:+.2f} GiB weights, {:+.2f} activations, {:+.2f} graphs, {:+.2f} runtime a rank ({}).\n", key,
+               correction->weights.gib(), correction->activations.gib(), correction->graphs.gib(), correction->runtime.gib(),
+               correction->source);
+    if (after && after->kvTokens) fmt::print("The next plan says {} tokens of KV cache.\n", *after->kvTokens);
+  } else {
+    fmt::print("\nNothing to correct by: the log has no memory figures.\n");
+  }
+  return kDone;
+}
+
+int runWish(const PlanArguments& arguments, const ModelSource& model, const PlanOptions& options) {
+  Wish wish = arguments.wished;
+  for (const std::string& price : arguments.prices) {
+    const size_t at = price.rfind('=');
+    double value = 0;
+    const char* end = price.data() + price.size();
+    const bool good = at != std::string::npos && std::from_chars(price.data() + at + 1, end, value).ptr == end && value > 0;
+    if (!good) return fail(kBadInput, fmt::format("--price: found \"{}\", expected CARD=PRICE, such as L40S=0.9", price));
+    wish.prices[price.substr(0, at)] = value;
+  }
+  std::vector<std::string> cards;
+  if (arguments.gpusGiven) {
+    std::istringstream list(arguments.gpus);
+    for (std::string card; std::getline(list, card, ',');) cards.push_back(card);
+  }
+  Result<WishReport> report = searchMachines(model, options, wish, cards);
+  if (!report) return fail(kBadInput, report.error().message());
+  if (arguments.format == "json") {
+    fmt::print("{}\n", wishToJson(*report, options, wish).dump(2));
+    return kDone;
+  }
+  fmt::print("{} under {}: the smallest machines of the catalog that grant it\n\n", model.config.name, engineName(options.engine.kind));
+  fmt::print("  {:<24}{:>8}{:>10}  {:<20}{:>9}{:>12}{:>12}{:>10}\n", "GPUs", "GiB", "price", "layout", "left", "tokens/s", "each",
+             "TTFT ms");
+  auto number = [](const std::optional<double>& value, int digits) { return value ? fmt::format("{:.{}f}", *value, digits) : "–"; };
+  for (const WishAnswer& answer : report->answers) {
+    const std::optional<double> each =
+        answer.predicted.itlMs && *answer.predicted.itlMs > 0 ? std::optional(1000.0 / *answer.predicted.itlMs) : std::nullopt;
+    fmt::print("  {:<24}{:>8.0f}{:>10}  {:<20}{:>9.1f}{:>12}{:>12}{:>10}\n", answer.gpus, answer.memory.gib(), number(answer.price, 2),
+               fmt::format("TP={} PP={}{}", answer.tp, answer.pp, answer.dp > 1 ? fmt::format(" DP={}", answer.dp) : ""),
+               answer.headroom ? answer.headroom->gib() : 0.0, number(answer.predicted.throughputTokensPerSecond, 0), number(each, 1),
+               number(answer.predicted.ttftMs, 0));
+  }
+  if (report->answers.empty()) fmt::print("  none with {} GPUs or fewer\n", wish.mostGpus);
+  if (!report->refused.empty()) {
+    constexpr size_t kShown = 3;
+    fmt::print("\nNot with {} or fewer: {} cards", wish.mostGpus, report->refused.size());
+    for (size_t i = 0; i < std::min(kShown, report->refused.size()); ++i)
+      fmt::print("\n  {}: {}", report->refused[i].gpu, wrapped(report->refused[i].why, 4));
+    fmt::print("\n");
+  }
+  return kDone;
+}
+
+Result<std::vector<EngineSelection>> comparedEngines(const std::string& text) {
+  std::vector<EngineSelection> engines;
+  std::istringstream list(text);
+  for (std::string name; std::getline(list, name, ',');) {
+    Result<EngineSelection> engine = parseEngine(name);
+    if (!engine) return tl::unexpected(engine.error());
+    engines.push_back(*engine);
+  }
+  return engines;
+}
+
+void printComparison(const std::vector<EngineAnswer>& answers) {
+  fmt::print("\nEngines on this machine\n  {:<20}{:>9}{:>9}  {:<18}{:>9}{:>12}{:>11}{:>10}{:>12}\n", "", "accepted", "fitting",
+             "best layout", "left GiB", "KV tokens", "longest", "requests", "tokens/s");
+  auto count = [](const std::optional<int64_t>& value) { return value ? std::to_string(*value) : std::string("–"); };
+  for (const EngineAnswer& answer : answers) {
+    const std::string name = fmt::format("{} {}", engineName(answer.engine.kind), answer.engine.version);
+    if (!answer.error.empty()) {
+      fmt::print("  {:<20}{}\n", name, wrapped(answer.error, 22));
+      continue;
+    }
+    if (!answer.best) {
+      fmt::print("  {:<20}{:>9}{:>9}  {}\n", name, answer.accepted, answer.fitting,
+                 wrapped(answer.firstRefusal.empty() ? "does not fit" : answer.firstRefusal, 42));
+      continue;
+    }
+    const LayoutPlan& plan = *answer.best;
+    const std::optional<double> speed = plan.predicted.throughputTokensPerSecond;
+    fmt::print("  {:<20}{:>9}{:>9}  {:<18}{:>9.1f}{:>12}{:>11}{:>10}{:>12}\n", name, answer.accepted, answer.fitting, sizesText(plan),
+               plan.headroom ? plan.headroom->gib() : 0.0, count(plan.kvTokens),
+               plan.answers.empty() ? "–" : count(plan.answers.front().longestContext),
+               plan.answers.empty() ? "–" : count(plan.answers.front().mostRequests), speed ? fmt::format("{:.0f}", *speed) : "–");
+  }
+}
+
+Result<PlanOptions> optionsOf(const PlanArguments& arguments) {
   PlanOptions options;
   Result<EngineSelection> engine = parseEngine(arguments.engine);
-  if (!engine) return fail(kBadInput, engine.error().message());
+  if (!engine) return tl::unexpected(engine.error());
   options.engine = *engine;
   Result<std::optional<DType>> dtype = dtypeOption("--dtype", arguments.dtype);
-  if (!dtype) return fail(kBadInput, dtype.error().message());
+  if (!dtype) return tl::unexpected(dtype.error());
   options.dtype = *dtype;
   Result<std::optional<DType>> kv = dtypeOption("--kv-cache-dtype", arguments.kvCacheDType);
-  if (!kv) return fail(kBadInput, kv.error().message());
+  if (!kv) return tl::unexpected(kv.error());
   options.kvCacheDType = *kv;
   if (!arguments.quantization.empty() && arguments.quantization != "auto") options.quantization = arguments.quantization;
   options.maxModelLen = arguments.maxModelLen;
@@ -203,6 +426,16 @@ int runPlan(const PlanArguments& arguments) {
   options.concurrency = arguments.concurrency;
   options.inputLen = arguments.inputLen;
   options.outputLen = arguments.outputLen;
+  options.expertParallel = arguments.expertParallel;
+  options.attentionDataParallel = arguments.attentionDataParallel;
+  return options;
+}
+
+int runPlan(const PlanArguments& arguments) {
+  Result<PlanOptions> options = optionsOf(arguments);
+  if (!options) return fail(kBadInput, options.error().message());
+  Result<std::vector<EngineSelection>> engines = comparedEngines(arguments.compareWith);
+  if (!engines) return fail(kBadInput, engines.error().message());
   HostDeviceSettings settings;
   if (!arguments.deviceMemory.empty()) {
     settings.memoryEach = parseMemory(arguments.deviceMemory);
@@ -210,16 +443,33 @@ int runPlan(const PlanArguments& arguments) {
       return fail(kBadInput,
                   fmt::format("--device-memory: found \"{}\", expected an amount such as 4GiB", arguments.deviceMemory));
   }
+  if (arguments.wish) {
+    Result<ModelSource> model = openModel(arguments.model);
+    if (!model) return fail(kBadInput, model.error().message());
+    return runWish(arguments, *model, *options);
+  }
   Result<Machine> machine = parseMachine(arguments.gpus, settings);
   if (!machine) return fail(kBadInput, machine.error().message());
   Result<ModelSource> model = openModel(arguments.model);
   if (!model) return fail(kBadInput, model.error().message());
-  Result<PlanReport> report = planModel(*model, *machine, options);
+  if (!arguments.calibrate.empty()) return runCalibrate(arguments, *model, *machine, *options);
+  if (!arguments.noCalibration) options->corrections = storedCorrections(*machine, options->engine);
+  Result<PlanReport> report = planModel(*model, *machine, *options);
   if (!report) return fail(kBadInput, report.error().message());
-  if (arguments.format == "json")
-    fmt::print("{}\n", planToJson(*report).dump(2));
-  else
+  std::vector<EngineAnswer> answers;
+  if (arguments.compare || !arguments.compareWith.empty()) {
+    PlanOptions plain = *options;
+    plain.corrections.clear();  // they are of one engine
+    answers = compareEngines(*model, *machine, plain, *engines);
+  }
+  if (arguments.format == "json") {
+    nlohmann::json json = planToJson(*report, arguments.model);
+    if (!answers.empty()) json["comparison"] = comparisonToJson(answers);
+    fmt::print("{}\n", json.dump(2));
+  } else {
     printTable(*report, arguments.model);
+    if (!answers.empty()) printComparison(answers);
+  }
   return kDone;
 }
 
@@ -229,8 +479,11 @@ void addPlanCommand(CLI::App& app, Run& run) {
   auto arguments = std::make_shared<PlanArguments>();
   CLI::App* plan = app.add_subcommand("plan", "Every layout of a model on a machine: what fits, what an engine refuses and why");
   plan->add_option("MODEL", arguments->model, "config.json, model folder, .gguf file or catalog name")->required();
-  plan->add_option("--gpus", arguments->gpus, "local, 6xA800-80GB, 2x24GiB,1x48GiB or 2n8xH100-80GB")->capture_default_str();
-  plan->add_option("--engine", arguments->engine, "headroom, vllm[@VERSION], sglang, tensorrt-llm or llama.cpp")
+  CLI::Option* gpus =
+      plan->add_option("--gpus", arguments->gpus,
+                       "local, 6xA800-80GB, 2x24GiB,1x48GiB or 2n8xH100-80GB; with --wish the cards to look among: H100-80GB,L40S")
+          ->capture_default_str();
+  plan->add_option("--engine", arguments->engine, "headroom, vllm[@VERSION], sglang, tensorrt-llm, lmdeploy or llama.cpp")
       ->capture_default_str();
   plan->add_option("--dtype", arguments->dtype, "auto, float32, float16 or bfloat16")->capture_default_str();
   plan->add_option("--quantization", arguments->quantization, "the checkpoint's own, or fp8 (vllm)");
@@ -247,10 +500,29 @@ void addPlanCommand(CLI::App& app, Run& run) {
   plan->add_option("--input-len", arguments->inputLen, "prompt tokens of each");
   plan->add_option("--output-len", arguments->outputLen, "answer tokens of each");
   plan->add_option("--device-memory", arguments->deviceMemory, "memory of each host device of --gpus local");
+  plan->add_flag("--expert-parallel", arguments->expertParallel, "whole experts on each rank (vllm, sglang, tensorrt-llm)");
+  plan->add_flag("--attention-data-parallel", arguments->attentionDataParallel,
+                 "replicas of the attention share one set of experts (sglang, tensorrt-llm)");
+  plan->add_flag("--compare", arguments->compare, "all engines on this machine, beside the plan");
+  plan->add_option("--compare-with", arguments->compareWith, "the engines to compare: vllm@0.21,sglang");
+  plan->add_option("--calibrate", arguments->calibrate,
+                   "a start-up log of vLLM, SGLang or llama.cpp: predicted beside measured, kept for the next plans of this machine");
+  plan->add_flag("--no-calibration", arguments->noCalibration, "as if nothing had been measured on this machine");
+  plan->add_flag("--wish", arguments->wish,
+                 "the fewest GPUs of the catalog for --max-model-len, --concurrency and the speeds below");
+  plan->add_option("--min-tokens-per-s", arguments->wished.decodeTokensPerSecond, "wish: of each request");
+  plan->add_option("--min-throughput", arguments->wished.throughputTokensPerSecond, "wish: tokens a second of all requests");
+  plan->add_option("--max-ttft-ms", arguments->wished.ttftMs, "wish: milliseconds to the first token");
+  plan->add_option("--max-gpus", arguments->wished.mostGpus, "wish: of one machine")->capture_default_str();
+  plan->add_option("--price", arguments->prices, "wish: CARD=PRICE of one GPU, in any unit; the cheapest machine first")
+      ->delimiter(',');
   plan->add_option("--format", arguments->format, "table or json")
       ->check(CLI::IsMember({"table", "json"}))
       ->capture_default_str();
-  plan->callback([&run, arguments] { run = [arguments] { return runPlan(*arguments); }; });
+  plan->callback([&run, arguments, gpus] {
+    arguments->gpusGiven = gpus->count() > 0;
+    run = [arguments] { return runPlan(*arguments); };
+  });
 }
 
 }  // namespace headroom::app

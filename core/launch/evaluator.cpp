@@ -184,17 +184,38 @@ LayoutPlan LayoutEvaluator::evaluate(int tp, int pp, int dp) {
   }
   plan.warnings = std::move(acceptance.warnings);
   const int64_t requests = requestsPerReplica(m_options, dp);
-  const std::shared_ptr<const ReplicaPlan> twin = replica(tp, pp, dp, requests);
+  bool measured = false;
+  const std::shared_ptr<const ReplicaPlan> twin = corrected(replica(tp, pp, dp, requests), measured);
   plan.even = twin->even;
   plan.ep = twin->ep;
   plan.sharedExperts = twin->sharedExperts;
   fillMemory(plan, twin, requests);
+  if (measured) plan.memoryProvenance = Provenance::MeasuredHere;
   if (plan.verdict != Verdict::DoesNotFit || plan.kvTokens.value_or(0) > 0) {
     predict(plan, *twin, requests);
   } else {
     plan.predicted.source = "unknown: the weights do not fit";
   }
   return plan;
+}
+
+std::shared_ptr<const ReplicaPlan> LayoutEvaluator::corrected(const std::shared_ptr<const ReplicaPlan>& replica, bool& measured) {
+  const auto& all = m_options.corrections;
+  const auto found = std::find_if(all.begin(), all.end(),
+                                  [&](const MemoryCorrection& one) { return one.severalRanks == (replica->tp > 1); });
+  measured = found != all.end();
+  if (!measured) return replica;
+  auto& known = m_corrected[replica.get()];
+  if (known) return known;
+  auto made = std::make_shared<ReplicaPlan>(*replica);
+  for (PartBytes& part : made->parts) {
+    part.weights += found->weights;
+    if (part.activations) *part.activations += found->activations;
+    if (part.graphs) *part.graphs += found->graphs;
+    part.runtime = part.runtime.value_or(Bytes()) + found->runtime;
+  }
+  known = std::move(made);
+  return known;
 }
 
 void LayoutEvaluator::fillMemory(LayoutPlan& plan, const std::shared_ptr<const ReplicaPlan>& twin, int64_t requests) {

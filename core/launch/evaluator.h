@@ -126,8 +126,11 @@ class LayoutEvaluator {
  private:
   void fillAnswers(LayoutPlan& plan, const std::shared_ptr<const ReplicaPlan>& replica, int64_t requests, int64_t blocks) const;
   void fillMemory(LayoutPlan& plan, const std::shared_ptr<const ReplicaPlan>& replica, int64_t requests);
+  // The replica with what was measured here, where there is a measurement of its kind.
+  std::shared_ptr<const ReplicaPlan> corrected(const std::shared_ptr<const ReplicaPlan>& replica, bool& measured);
   void predict(LayoutPlan& plan, const ReplicaPlan& replica, int64_t requests);
 
+  std::map<const ReplicaPlan*, std::shared_ptr<const ReplicaPlan>> m_corrected;
   double m_layerBytesPerElement = 2, m_headBytesPerElement = 2;
   // Layouts that differ in nothing that matters for speed are predicted once: by tp, pp, requests and the slowest GPU.
   std::map<std::tuple<int, int, int64_t, int>, Prediction> m_predictions;

@@ -226,6 +226,7 @@ Result<PlanReport> planModel(const ModelSource& model, const Machine& machine, c
   const CondensedModel condensed(model);
   Result<ResolvedOptions> resolved = resolveOptions(model, condensed, machine, options);
   if (!resolved) return tl::unexpected(resolved.error());
+  resolved->corrections = options.corrections;
   PlanReport report;
   report.model = model.config;
   report.parameters = condensed.parameters();
@@ -254,6 +255,7 @@ Result<LayoutPlan> planLayout(const ModelSource& model, const Machine& machine, 
   const CondensedModel condensed(model);
   Result<ResolvedOptions> resolved = resolveOptions(model, condensed, machine, options);
   if (!resolved) return tl::unexpected(resolved.error());
+  resolved->corrections = options.corrections;
   return evaluatorFor(model, condensed, machine, options, *resolved)->evaluate(tp, pp, dp);
 }
 

@@ -21,6 +21,13 @@ struct EngineSelection {
 EngineVersion versionOf(const EngineSelection& engine);
 Result<EngineSelection> parseEngine(std::string_view text);  // "vllm@0.21"
 
+// What a start on this machine took more (or less) than was predicted, of each rank; start_log.h makes it from a log.
+struct MemoryCorrection {
+  Bytes weights, activations, graphs, runtime;
+  bool severalRanks = false;  // measured with TP > 1; holds for layouts that are alike in this
+  std::string source;         // "start-up log of vllm 0.21"
+};
+
 // As asked; empty means the engine's default.
 struct PlanOptions {
   EngineSelection engine;
@@ -36,6 +43,7 @@ struct PlanOptions {
   bool expertParallel = false;
   // Replicas of the attention share one set of experts (SGLang and TensorRT-LLM; vLLM's replicas of expert models always do).
   bool attentionDataParallel = false;
+  std::vector<MemoryCorrection> corrections;  // measured here, with this engine; one for each kind of layout at most
 };
 
 enum class Verdict : uint8_t { Fits, Tight, DoesNotFit, Invalid };
@@ -126,6 +134,7 @@ struct ResolvedOptions {
   bool enforceEager = false;
   int64_t concurrency = 1, inputLen = 0, outputLen = 0;
   bool expertParallel = false, attentionDataParallel = false;
+  std::vector<MemoryCorrection> corrections;
 };
 
 struct PlanReport {
