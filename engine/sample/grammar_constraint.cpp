@@ -48,8 +48,8 @@ TokenTrie::TokenTrie(int64_t vocabSize, const std::function<std::string(int32_t)
   }
 }
 
-GrammarConstraint::GrammarConstraint(std::shared_ptr<const Grammar> grammar, std::shared_ptr<const TokenTrie> trie)
-    : m_trie(std::move(trie)), m_matcher(std::move(grammar)), m_at(m_matcher.start()) {}
+GrammarConstraint::GrammarConstraint(std::shared_ptr<const Grammar> grammar, std::shared_ptr<const TokenTrie> trie, std::string_view begin)
+    : m_trie(std::move(trie)), m_matcher(std::move(grammar)), m_at(m_matcher.next(m_matcher.start(), begin)) {}
 
 const GrammarConstraint::Mask& GrammarConstraint::allowed() {
   const size_t words = (static_cast<size_t>(m_trie->vocabSize()) + 63) / 64;

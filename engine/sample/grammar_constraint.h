@@ -34,7 +34,8 @@ class TokenTrie {
 // A sequence's text follows a grammar. Special tokens never come, those that end the sequence exactly where the grammar may end.
 class GrammarConstraint final : public TokenConstraint {
  public:
-  GrammarConstraint(std::shared_ptr<const Grammar> grammar, std::shared_ptr<const TokenTrie> trie);
+  // `begin`: bytes that the grammar reads before the text.
+  GrammarConstraint(std::shared_ptr<const Grammar> grammar, std::shared_ptr<const TokenTrie> trie, std::string_view begin = {});
   void mask(std::span<float> logits, std::span<const int32_t> endTokens) override;
   void accept(int32_t token) override;
   bool isComplete() const override { return m_matcher.isComplete(m_at); }

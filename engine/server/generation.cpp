@@ -106,7 +106,7 @@ void Generation::start() {
     if (request.sampling.seed)
       *request.sampling.seed =
           static_cast<int64_t>(static_cast<uint64_t>(*request.sampling.seed) + static_cast<uint64_t>(choice.index % perPrompt));
-    if (m_request.grammar) request.sampling.constraint = std::make_shared<GrammarConstraint>(m_request.grammar, m_trie);
+    if (m_request.grammar) request.sampling.constraint = std::make_shared<GrammarConstraint>(m_request.grammar, m_trie, m_request.frame.isNeeded() ? std::string_view(m_request.reasoningBegins ? &kReasoningBegins : &kAnswerBegins, 1) : std::string_view());
     const auto index = static_cast<size_t>(choice.index);
     choice.id = m_service.submit(std::move(request), [self = shared_from_this(), index](GenerationUpdate&& update) {
       self->take(index, std::move(update));
@@ -194,12 +194,23 @@ void Generation::applyToken(Choice& choice, TokenOutput&& output, bool isStopTok
 }
 
 void Generation::addText(Choice& choice, std::string text) {
-  if (!m_request.tools.reads) {
+  if (!m_request.chat) {
     choice.text += text;
     return;
   }
-  if (!text.empty()) choice.reader.push(text);
-  choice.text += choice.reader.takeText();
+  addAnswer(choice, choice.reasoningReader.push(text));
+}
+
+void Generation::addAnswer(Choice& choice, const std::string& text) {
+  std::string reasoning = choice.reasoningReader.takeReasoning();
+  if (!readsForm()) {
+    choice.text += text;
+  } else {
+    if (!text.empty()) choice.reader.push(text);
+    choice.text += choice.reader.takeText();
+    reasoning += choice.reader.takeReasoning();
+  }
+  if (m_request.includeReasoning) choice.reasoning += reasoning;
   for (ToolCallReader::Part& part : choice.reader.takeParts()) {
     if (!choice.calls.empty() && choice.calls.back().index == part.index)
       choice.calls.back().arguments += part.arguments;
@@ -209,9 +220,10 @@ void Generation::addText(Choice& choice, std::string text) {
 }
 
 void Generation::endChoice(Choice& choice, std::string reason) {
-  if (m_request.tools.reads) {
+  if (m_request.chat) {
+    addAnswer(choice, choice.reasoningReader.finish());
     choice.reader.finish();
-    addText(choice, {});
+    addAnswer(choice, {});
     if (choice.reader.calls() > 0 && reason == "stop") reason = "tool_calls";
   }
   choice.finished = true;
@@ -283,15 +295,17 @@ void Generation::sendChoice(Choice& choice) {
       choice.text.insert(0, prompt.text);
     }
   }
-  const bool hasMore = !choice.text.empty() || !choice.calls.empty() || !choice.logprobs.empty() ||
+  const bool hasMore = !choice.text.empty() || !choice.calls.empty() || !choice.reasoning.empty() || !choice.logprobs.empty() ||
                        (m_request.returnTokenIds && !choice.tokens.empty()) || !promptIds.empty();
   if (hasMore || choice.finished) {
     std::string item = fmt::format(R"({{"index":{},)", choice.index);
     item += m_request.chat ? "\"delta\":{" : "\"text\":";
     const bool hasCalls = !choice.calls.empty();
-    if (hasCalls) item += "\"tool_calls\":" + callsJson(choice.calls, true);
-    if (!hasCalls || !choice.text.empty()) {
-      if (m_request.chat) item += hasCalls ? ",\"content\":" : "\"content\":";
+    const bool hasReasoning = !choice.reasoning.empty();
+    if (hasReasoning) item += "\"reasoning_content\":" + jsonString(choice.reasoning);
+    if (hasCalls) item += (hasReasoning ? ",\"tool_calls\":" : "\"tool_calls\":") + callsJson(choice.calls, true);
+    if ((!hasCalls && !hasReasoning) || !choice.text.empty()) {
+      if (m_request.chat) item += hasCalls || hasReasoning ? ",\"content\":" : "\"content\":";
       appendJsonString(item, choice.text);
     }
     if (m_request.chat) item += '}';
@@ -310,6 +324,7 @@ void Generation::sendChoice(Choice& choice) {
     item += '}';
     out += chunk(item, perChunkUsage);
     choice.text.clear();
+    choice.reasoning.clear();
     choice.calls.clear();
     choice.tokens.clear();
     choice.logprobs.clear();
@@ -381,6 +396,7 @@ void Generation::respondWhole() {
       else
         body += "null";
       body += ",\"refusal\":null";
+      if (!choice.reasoning.empty()) body += ",\"reasoning_content\":" + jsonString(choice.reasoning);
       if (!choice.calls.empty()) body += ",\"tool_calls\":" + callsJson(choice.calls, false);
       body += '}';
     } else {

@@ -45,15 +45,17 @@ class Generation : public std::enable_shared_from_this<Generation> {
           prompt(prompt),
           decoder(tokenizer, request.skipSpecialTokens),
           stops(request.stop, request.includeStop),
+          reasoningReader(request.frame.reasoning, request.reasoningBegins),
           reader(request.tools) {}
     int index, prompt;
     RequestId id = 0;
     StreamDecoder decoder;
     StopMatcher stops;
+    ReasoningReader reasoningReader;
     ToolCallReader reader;
     std::vector<ToolCallReader::Part> calls;  // not yet sent (stream), or all of them, whole
     // Not yet sent (stream), or all of it.
-    std::string text;
+    std::string text, reasoning;
     TokenIds tokens;
     std::vector<Logprob> logprobs;
     std::vector<std::vector<TokenLogprob>> promptLogprobs;
@@ -70,6 +72,8 @@ class Generation : public std::enable_shared_from_this<Generation> {
   void apply(Choice& choice, GenerationUpdate&& update);
   void applyToken(Choice& choice, TokenOutput&& output, bool isStopToken);
   void addText(Choice& choice, std::string text);
+  void addAnswer(Choice& choice, const std::string& text);
+  bool readsForm() const { return m_request.tools.reads || m_request.frame.isHarmony; }
   void endChoice(Choice& choice, std::string reason);
   void cancelAll();
   void failed(const std::string& message);

@@ -231,10 +231,10 @@ void checkMinTokens(Parameters& parameters, const OpenAiRequest& request) {
 
 // The form of the answer. A grammar of forced calls stands already where there is one.
 void readForm(Parameters& parameters, const Json& body, OpenAiRequest& request) {
-  auto grammar = readStructuredOutput(body);
+  auto grammar = readStructuredOutput(body, request.frame);
   if (!grammar) return parameters.take(grammar.error());
   if (!*grammar) return;
-  if (request.grammar)
+  if (request.grammar && request.tools.isForced)
     return parameters.refuse("tool_choice",
                              "tool_choice: found forced calls beside a form of the answer, expected one of the two.");
   request.grammar = std::move(*grammar);
@@ -368,6 +368,8 @@ void readTools(Parameters& parameters, Json& conversation) {
     const auto schema = function->find("parameters");
     if (schema != function->end() && !schema->is_null() && !schema->is_object())
       return parameters.wrong(where + ".function.parameters", *schema, "an object, a JSON schema");
+    if (const auto strict = function->find("strict"); strict != function->end() && !strict->is_null() && !strict->is_boolean())
+      return parameters.wrong(where + ".function.strict", *strict, "true or false");
   }
   if (!tools->empty()) conversation["tools"] = *tools;
 }
@@ -380,7 +382,10 @@ void readToolChoice(Parameters& parameters, OpenAiRequest& request, const Reques
   use.form = bounds.toolCalls;
   use.parallel = parameters.boolean("parallel_tool_calls", true);
   if (hasTools)
-    for (const Json& tool : request.conversation["tools"]) use.names.push_back(tool["function"]["name"].get<std::string>());
+    for (const Json& tool : request.conversation["tools"]) {
+      use.names.push_back(tool["function"]["name"].get<std::string>());
+      use.schemas.push_back(tool["function"].value("parameters", Json()));
+    }
   std::string word = hasTools ? "auto" : "none", only;
   if (choice) {
     const char* expected = "none, auto, required or {\"type\": \"function\", \"function\": {\"name\": ...}}";
@@ -404,8 +409,12 @@ void readToolChoice(Parameters& parameters, OpenAiRequest& request, const Reques
   use.reads = true;
   use.isForced = word != "auto";
   if (!only.empty()) use.parallel = false;
-  if (!use.isForced || parameters.error()) return;
-  auto grammar = toolCallGrammar(request.conversation["tools"], only, use.parallel, use.form);
+  if (parameters.error()) return;
+  const Json& all = request.conversation["tools"];
+  // Free calls follow their schema where a tool says so.
+  const bool isStrict = std::any_of(all.begin(), all.end(), [](const Json& tool) { return tool["function"].value("strict", Json()) == true; });
+  if (!use.isForced && !isStrict) return;
+  auto grammar = use.isForced ? toolCallGrammar(all, only, use.parallel, use.form, request.frame) : freeCallGrammar(all, use.parallel, use.form, request.frame);
   if (!grammar) return parameters.take(grammar.error());
   request.grammar = std::move(*grammar);
 }
@@ -468,6 +477,9 @@ ApiResult<OpenAiRequest> readChatRequest(const Json& body, const RequestBounds& 
   Parameters parameters(body);
   OpenAiRequest request;
   request.chat = true;
+  request.frame = bounds.frame();
+  request.tools.form = bounds.toolCalls;
+  request.includeReasoning = parameters.boolean("include_reasoning", true);
   readMessages(parameters, request.conversation);
   readCommon(parameters, request, bounds);
   readMaxTokens(parameters, request, "max_tokens", 1);
@@ -539,7 +551,8 @@ ApiResult<int64_t> fitToContext(const OpenAiRequest& request, TokenIds& prompt, 
       prompt.erase(prompt.begin(), prompt.end() - keep);
   }
   const auto length = static_cast<int64_t>(prompt.size());
-  if (length == 0) return refuse(name, fmt::format("{}: has no tokens; expected at least one.", name));
+  if (length == 0)
+    return tl::unexpected(ApiError{400, fmt::format("{}: has no tokens; expected at least one.", name), name, "invalid_request_error", ""});
   if (length >= bounds.maxModelLen)
     return refuse(name, fmt::format("{}: has {} tokens; the context length is {} tokens, prompt and answer together.", name,
                                     length, bounds.maxModelLen));

@@ -23,6 +23,8 @@ struct RequestBounds {
   std::string modelName;
   int64_t maxModelLen = 0, vocabSize = 0;
   ToolCallForm toolCalls = {};  // as the model's template shows them
+  ReasoningForm reasoning = {};
+  AnswerFrame frame() const { return {reasoning, toolCalls.syntax == ToolCallSyntax::Harmony}; }
 };
 
 // A completion or a chat completion.
@@ -42,6 +44,9 @@ struct OpenAiRequest {
   std::optional<int> logprobs;                  // alternatives to show of each token; 0: its own logprob only
   std::shared_ptr<const Grammar> grammar;       // that the answer must match; null: none
   ToolUse tools;                                // chat
+  AnswerFrame frame;                            // chat: what may stand around the answer
+  bool reasoningBegins = false;                 // the prompt ends within the reasoning; known once it is rendered
+  bool includeReasoning = true;
   std::optional<int64_t> truncatePromptTokens;  // keep the last so many; -1: what the context holds
 };
 

@@ -82,8 +82,9 @@ struct OpenAiRoutes::Impl {
   boost::asio::thread_pool workers;
   int64_t created;
   const ToolCallForm toolCalls = chatTemplate ? toolCallFormOf(chatTemplate->source()) : ToolCallForm();
-  std::once_flag trieOnce;
-  std::shared_ptr<const TokenTrie> trie;  // made by the first request that needs it
+  const ReasoningForm reasoning = chatTemplate ? reasoningFormOf(chatTemplate->source()) : ReasoningForm();
+  std::once_flag trieOnce[2];
+  std::shared_ptr<const TokenTrie> tries[2];  // each made by the first request that needs it; the second has the marks of calls and reasoning
 
   using Handler = void (Impl::*)(const Exchange&);
   struct Route {
@@ -104,7 +105,7 @@ struct OpenAiRoutes::Impl {
       {"/engine/events", {"GET", &Impl::engineEvents, false, false}},
   };
 
-  RequestBounds bounds() const { return {options.modelName, service.maxModelLen(), service.vocabSize(), toolCalls}; }
+  RequestBounds bounds() const { return {options.modelName, service.maxModelLen(), service.vocabSize(), toolCalls, reasoning}; }
 
   void handle(const Exchange& exchange) {
     const HttpRequest& request = exchange->request();
@@ -231,16 +232,36 @@ struct OpenAiRoutes::Impl {
     return [exchange, error = std::move(error)] { answerError(exchange, error); };
   }
 
-  // The vocabulary without special tokens, which are no text.
-  std::shared_ptr<const TokenTrie> tokenTrie() {
-    std::call_once(trieOnce, [this] {
+  std::vector<std::string> marks() const {
+    std::vector<std::string> all = toolCalls.marks();
+    if (reasoning.exists()) all.insert(all.end(), {reasoning.open, reasoning.close});
+    return all;
+  }
+
+  // The vocabulary without special tokens, which are no text; `withMarks`, except those that models write around calls and reasoning.
+  std::shared_ptr<const TokenTrie> tokenTrie(bool withMarks) {
+    std::call_once(trieOnce[withMarks], [&] {
       const std::vector<int32_t> ends = tokenizer->eosTokenIds();
-      trie = std::make_shared<const TokenTrie>(tokenizer->vocabSize(), [&](int32_t token) {
-        const bool isEnd = std::find(ends.begin(), ends.end(), token) != ends.end();
-        return isEnd || tokenizer->isSpecial(token) ? std::string() : tokenizer->tokenBytes(token);
+      std::vector<int32_t> special;
+      if (withMarks)
+        for (const std::string& mark : marks())
+          if (const auto id = tokenizer->tokenId(mark)) special.push_back(*id);
+      auto contains = [](const std::vector<int32_t>& ids, int32_t token) { return std::find(ids.begin(), ids.end(), token) != ids.end(); };
+      tries[withMarks] = std::make_shared<const TokenTrie>(tokenizer->vocabSize(), [&](int32_t token) {
+        const bool isText = !contains(ends, token) && (!tokenizer->isSpecial(token) || contains(special, token));
+        return isText ? tokenizer->tokenBytes(token) : std::string();
       });
     });
-    return trie;
+    return tries[withMarks];
+  }
+
+  // Models write some marks as special tokens, which must stay in the text then.
+  bool marksAreSpecial() const {
+    const std::vector<std::string> all = marks();
+    return tokenizer && std::any_of(all.begin(), all.end(), [&](const std::string& mark) {
+      const auto id = tokenizer->tokenId(mark);
+      return id && tokenizer->isSpecial(*id);
+    });
   }
 
   template <class Request>
@@ -251,14 +272,10 @@ struct OpenAiRoutes::Impl {
       exchange->request().body = {};
       auto request = read(*body, bounds());
       if (!request) return refusal(exchange, request.error());
-      // Some models write the tag of a call as a special token, which must stay in the text then.
-      if (request->tools.reads && request->tools.form.isTagged && tokenizer) {
-        const auto tag = tokenizer->tokenId("<tool_call>");
-        if (tag && tokenizer->isSpecial(*tag)) request->skipSpecialTokens = false;
-      }
+      if (request->chat && (request->tools.reads || request->frame.isNeeded()) && marksAreSpecial()) request->skipSpecialTokens = false;
       auto prompts = prepare(*request);
       if (!prompts) return refusal(exchange, prompts.error());
-      auto vocabulary = request->grammar ? tokenTrie() : nullptr;
+      auto vocabulary = request->grammar ? tokenTrie(request->chat && (request->tools.reads || request->frame.isNeeded())) : nullptr;
       auto generation = std::make_shared<Generation>(exchange, service, tokenizer ? *tokenizer : kNoTokenizer, options.modelName,
                                                      std::move(*request), std::move(*prompts), std::move(vocabulary));
       return [generation] { generation->start(); };
@@ -283,7 +300,7 @@ struct OpenAiRoutes::Impl {
     return ApiError{400, options.noTokenizerReason, {}, "invalid_request_error", "no_tokenizer"};
   }
 
-  ApiResult<std::vector<PreparedPrompt>> prepare(const OpenAiRequest& request) const {
+  ApiResult<std::vector<PreparedPrompt>> prepare(OpenAiRequest& request) const {
     // Without a tokenizer token ids are still served.
     const bool onlyIds = std::all_of(request.prompts.begin(), request.prompts.end(),
                                      [](const PromptInput& prompt) { return std::holds_alternative<TokenIds>(prompt); });
@@ -309,6 +326,9 @@ struct OpenAiRoutes::Impl {
     if (request.chat) {
       const auto text = render(request.conversation);
       if (!text) return tl::unexpected(text.error());
+      std::string_view begun = *text;
+      begun = begun.substr(0, begun.find_last_not_of(" \t\r\n") + 1);
+      request.reasoningBegins = reasoning.exists() && begun.ends_with(reasoning.open);
       if (const auto error = add(tokenizer->encode(*text, request.addSpecialTokens), {})) return tl::unexpected(*error);
       return prompts;
     }

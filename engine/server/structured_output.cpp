@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/server/structured_output.h"
 
+#include "engine/sample/grammar_ebnf.h"
 #include "engine/sample/grammar_json_schema.h"
 #include "engine/sample/grammar_regex.h"
 
@@ -24,24 +25,25 @@ tl::unexpected<ApiError> wrong(const std::string& param, const Json& found, cons
   return refuse(param, fmt::format("found {}, expected {}.", text, expected));
 }
 
-GrammarResult built(GrammarBuilder& builder, const Result<GrammarBuilder::Node>& node, const std::string& param) {
+GrammarResult built(GrammarBuilder& builder, const Result<GrammarBuilder::Node>& node, const std::string& param,
+                    const AnswerFrame& frame) {
   if (!node) return tl::unexpected(grammarError(node.error(), param));
-  auto grammar = builder.build(*node, param);
+  auto grammar = builder.build(framed(builder, *node, frame), param);
   if (!grammar) return tl::unexpected(grammarError(grammar.error(), param));
   return std::move(*grammar);
 }
 
-GrammarResult schemaGrammar(const Json& schema, const std::string& param) {
+GrammarResult schemaGrammar(const Json& schema, const std::string& param, const AnswerFrame& frame) {
   GrammarBuilder builder;
-  return built(builder, addJsonSchema(builder, schema, param), param);
+  return built(builder, addJsonSchema(builder, schema, param), param, frame);
 }
 
-GrammarResult objectGrammar(const std::string& param) {
+GrammarResult objectGrammar(const std::string& param, const AnswerFrame& frame) {
   GrammarBuilder builder;
-  return built(builder, addJsonObject(builder), param);
+  return built(builder, addJsonObject(builder), param, frame);
 }
 
-GrammarResult choiceGrammar(const Json& choices, const std::string& param) {
+GrammarResult choiceGrammar(const Json& choices, const std::string& param, const AnswerFrame& frame) {
   const char* expected = "a list of at least one text";
   if (!choices.is_array() || choices.empty()) return wrong(param, choices, expected);
   if (choices.size() > kMostChoices)
@@ -57,29 +59,29 @@ GrammarResult choiceGrammar(const Json& choices, const std::string& param) {
   if (bytes > kMostChoiceBytes)
     return refuse(param, fmt::format("found texts of {} bytes, expected at most {}.", bytes, kMostChoiceBytes));
   GrammarBuilder builder;
-  return built(builder, builder.literals(std::move(texts)), param);
+  return built(builder, builder.literals(std::move(texts)), param, frame);
 }
 
-GrammarResult regexGrammar(const Json& pattern, const std::string& param) {
+GrammarResult regexGrammar(const Json& pattern, const std::string& param, const AnswerFrame& frame) {
   if (!pattern.is_string()) return wrong(param, pattern, "a regular expression");
   GrammarBuilder builder;
-  return built(builder, addRegex(builder, pattern.get_ref<const std::string&>(), RegexText::Plain, param), param);
+  return built(builder, addRegex(builder, pattern.get_ref<const std::string&>(), RegexText::Plain, param), param, frame);
 }
 
 // A schema, or the text of one.
-GrammarResult jsonGrammar(const Json& schema, const std::string& param) {
-  if (!schema.is_string()) return schemaGrammar(schema, param);
+GrammarResult jsonGrammar(const Json& schema, const std::string& param, const AnswerFrame& frame) {
+  if (!schema.is_string()) return schemaGrammar(schema, param, frame);
   const auto parsed = parseJsonObject(schema.get_ref<const std::string&>());
   if (!parsed) return refuse(param, "its text is no JSON object. " + parsed.error().message);
-  return schemaGrammar(*parsed, param);
+  return schemaGrammar(*parsed, param, frame);
 }
 
-GrammarResult responseFormat(const Json& format) {
+GrammarResult responseFormat(const Json& format, const AnswerFrame& frame) {
   if (!format.is_object()) return wrong("response_format", format, "an object");
   const auto type = format.find("type");
   const std::string name = type != format.end() && type->is_string() ? type->get<std::string>() : std::string();
   if (name == "text") return nullptr;
-  if (name == "json_object") return objectGrammar("response_format");
+  if (name == "json_object") return objectGrammar("response_format", frame);
   if (name != "json_schema")
     return wrong("response_format.type", type == format.end() ? Json() : *type, "text, json_object or json_schema");
   const auto holder = format.find("json_schema");
@@ -87,27 +89,31 @@ GrammarResult responseFormat(const Json& format) {
     return wrong("response_format.json_schema", holder == format.end() ? Json() : *holder, "an object with name and schema");
   // As OpenAI has it the schema may be left out: any object then.
   const auto schema = holder->find("schema");
-  if (schema == holder->end() || schema->is_null()) return objectGrammar("response_format.json_schema");
-  return schemaGrammar(*schema, "response_format.json_schema.schema");
+  if (schema == holder->end() || schema->is_null()) return objectGrammar("response_format.json_schema", frame);
+  return schemaGrammar(*schema, "response_format.json_schema.schema", frame);
 }
 
-using Reader = GrammarResult (*)(const Json&, const std::string&);
+using Reader = GrammarResult (*)(const Json&, const std::string&, const AnswerFrame&);
 
-GrammarResult refuseEbnf(const Json&, const std::string& param) {
-  return refuse(param, "is not supported by this server; json, regex and choice are.");
+GrammarResult ebnfGrammar(const Json& text, const std::string& param, const AnswerFrame& frame) {
+  if (!text.is_string()) return wrong(param, text, "a grammar, as a text of rules");
+  if (text.get_ref<const std::string&>().size() > kMostChoiceBytes)
+    return refuse(param, fmt::format("found a grammar of more than {} bytes.", kMostChoiceBytes));
+  GrammarBuilder builder;
+  return built(builder, addEbnf(builder, text.get_ref<const std::string&>(), param), param, frame);
 }
 
 Reader readerOf(std::string_view name) {
   if (name == "json") return &jsonGrammar;
   if (name == "regex") return &regexGrammar;
   if (name == "choice") return &choiceGrammar;
-  if (name == "grammar") return &refuseEbnf;
+  if (name == "grammar") return &ebnfGrammar;
   return nullptr;
 }
 
-GrammarResult structuredOutputs(const Json& outputs) {
+GrammarResult structuredOutputs(const Json& outputs, const AnswerFrame& frame) {
   const std::string param = "structured_outputs";
-  if (!outputs.is_object()) return wrong(param, outputs, "an object with one of json, regex, choice and json_object");
+  if (!outputs.is_object()) return wrong(param, outputs, "an object with one of json, regex, choice, grammar and json_object");
   GrammarResult found = nullptr;
   std::string asked;
   for (const auto& [key, value] : outputs.items()) {
@@ -117,18 +123,18 @@ GrammarResult structuredOutputs(const Json& outputs) {
     if (key == "disable_fallback" || key == "disable_any_whitespace" || key == "disable_additional_properties") continue;
     const Reader reader = readerOf(key);
     if (!reader && key != "json_object")
-      return refuse(name, "is not supported by this server; json, regex, choice and json_object are.");
+      return refuse(name, "is not supported by this server; json, regex, choice, grammar and json_object are.");
     if (!asked.empty()) return refuse(name, fmt::format("found beside {}, expected one of the two.", asked));
     asked = key;
     if (reader)
-      found = reader(value, name);
+      found = reader(value, name, frame);
     else if (value == true)
-      found = objectGrammar(name);
+      found = objectGrammar(name, frame);
     else
       return wrong(name, value, "true or false");
     if (!found) return found;
   }
-  if (asked.empty()) return wrong(param, outputs, "one of json, regex, choice and json_object");
+  if (asked.empty()) return wrong(param, outputs, "one of json, regex, choice, grammar and json_object");
   return found;
 }
 
@@ -138,13 +144,13 @@ ApiError grammarError(const Error& error, const std::string& param) {
   return {400, error.message() + ".", param, "invalid_request_error", {}};
 }
 
-GrammarResult readStructuredOutput(const Json& body) {
+GrammarResult readStructuredOutput(const Json& body, const AnswerFrame& frame) {
   GrammarResult found = nullptr;
   std::string asked;
   auto read = [&](const char* name, auto reader) {
     const auto value = body.find(name);
     if (!found || value == body.end() || value->is_null()) return;
-    GrammarResult grammar = reader(*value);
+    GrammarResult grammar = reader(*value, frame);
     if (grammar && !*grammar) return;
     if (grammar && !asked.empty())
       found = refuse(name, fmt::format("found beside {}, expected one of the two.", asked));
@@ -156,10 +162,10 @@ GrammarResult readStructuredOutput(const Json& body) {
   read("structured_outputs", &structuredOutputs);
   for (const char* name : {"json", "regex", "choice", "grammar"}) {
     const std::string param = fmt::format("guided_{}", name);
-    read(param.c_str(), [&](const Json& value) { return readerOf(name)(value, param); });
+    read(param.c_str(), [&](const Json& value, const AnswerFrame&) { return readerOf(name)(value, param, frame); });
   }
   for (const char* name : {"guided_whitespace_pattern", "structural_tag"})
-    read(name, [&](const Json&) { return GrammarResult(refuse(name, "is not supported by this server.")); });
+    read(name, [&](const Json&, const AnswerFrame&) { return GrammarResult(refuse(name, "is not supported by this server.")); });
   return found;
 }
 

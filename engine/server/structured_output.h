@@ -4,6 +4,7 @@
 #pragma once
 
 #include "engine/sample/grammar.h"
+#include "engine/server/answer_form.h"
 #include "engine/server/api_error.h"
 
 #include <memory>
@@ -11,7 +12,7 @@
 namespace headroom::engine {
 
 // The grammar that a request's body asks for; null: none. Refuses by name what is wrong, not honoured or asked for twice.
-ApiResult<std::shared_ptr<const Grammar>> readStructuredOutput(const nlohmann::ordered_json& body);
+ApiResult<std::shared_ptr<const Grammar>> readStructuredOutput(const nlohmann::ordered_json& body, const AnswerFrame& frame = {});
 
 // An error of a grammar as the API's, about parameter `param`.
 ApiError grammarError(const Error& error, const std::string& param);

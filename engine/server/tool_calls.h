@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls of tools: the form in which a model writes them, the grammar that makes it write one, and the reader that finds them in
-// its text.
-//
-// Forms: {"name": …, "arguments": …} between <tool_call> tags, for models whose template shows them; else such an object alone,
-// or a list of them.
+// Takes an answer's text apart as it comes: reasoning, text, and calls of tools, in the forms of answer_form.h.
 #pragma once
 
-#include "engine/sample/grammar.h"
-#include "engine/server/api_error.h"
+#include "engine/server/answer_form.h"
 
 #include <memory>
 #include <string>
@@ -16,13 +11,6 @@
 
 namespace headroom::engine {
 
-struct ToolCallForm {
-  bool isTagged = false;
-  std::string argumentsKey = "arguments";
-};
-// What a chat template shows its model.
-ToolCallForm toolCallFormOf(std::string_view chatTemplate);
-
 // How a request uses its tools.
 struct ToolUse {
   bool reads = false;     // calls are looked for in the answer
@@ -30,14 +18,11 @@ struct ToolUse {
   bool parallel = true;   // more than one call
   ToolCallForm form;
   std::vector<std::string> names;
+  std::vector<nlohmann::ordered_json>
+      schemas;  // of the arguments, in the order of the names; where missing, values are read as they look
 };
 
-// Calls of `tools` (checked before), of the one called `only` where it is not empty: one or, with `parallel` in the
-// tagged form, several. Templates without tags show one call an answer.
-ApiResult<std::shared_ptr<const Grammar>> toolCallGrammar(const nlohmann::ordered_json& tools, const std::string& only,
-                                                          bool parallel, const ToolCallForm& form);
-
-// Takes an answer's text apart as it comes. What is no call stays text.
+// What is no call stays text.
 class ToolCallReader {
  public:
   explicit ToolCallReader(ToolUse use) : m_use(std::move(use)) {}
@@ -50,28 +35,58 @@ class ToolCallReader {
   void push(std::string_view text);
   void finish();  // the text is over
   std::string takeText();
+  std::string takeReasoning();  // of Harmony's channels only
   std::vector<Part> takeParts();
   size_t calls() const { return m_calls; }
 
  private:
-  enum class State { Seek, Name, Key, Arguments, Text, Call, Whole };
+  enum class State { Seek, Name, Key, Arguments, Text, Call, Whole, Header, Message };
   bool step();  // false: more text is needed
   bool seekHead();
   bool readName();
   bool readArguments();
-  bool seekTag();
-  bool readTagged();
-  bool addCalls(std::string_view json);
+  bool seekMark();
+  bool readMarked();
+  bool readHeader();
+  bool readMessage();
+  bool maybeCall() const;
+  bool addCalls(std::string_view block);
   void addText(std::string_view text);
+  bool isForcedJson() const;
 
   ToolUse m_use;
   State m_state = State::Seek;
   bool m_begun = false;
-  std::string m_held, m_text;
+  bool m_isText = false;  // the answer is no call
+  std::string m_held, m_text, m_reasoning;
   std::vector<Part> m_parts;
   size_t m_calls = 0;
   int m_depth = 0;  // of the arguments' brackets
   bool m_inString = false, m_escaped = false;
+  std::string m_channel;
+  bool m_inCall = false;  // of Harmony
+};
+
+// Parts the reasoning that stands before an answer from it.
+class ReasoningReader {
+ public:
+  // `begins`: the prompt ends within the reasoning.
+  ReasoningReader(ReasoningForm form, bool begins)
+      : m_form(std::move(form)),
+        m_state(!m_form.exists() ? State::Answer
+                : begins         ? State::Inside
+                                 : State::Start) {}
+  // The part of the text that belongs to the answer.
+  std::string push(std::string_view text);
+  std::string finish();
+  std::string takeReasoning();
+
+ private:
+  enum class State { Start, Inside, After, Answer };
+  ReasoningForm m_form;
+  State m_state;
+  bool m_begun = false;  // some reasoning was given out
+  std::string m_held, m_reasoning;
 };
 
 }  // namespace headroom::engine
