@@ -21,6 +21,7 @@
 #include <QMessageBox>
 #include <QPushButton>
 #include <QRegularExpression>
+#include <QScrollArea>
 #include <QSplitter>
 #include <QStackedWidget>
 #include <QStatusBar>
@@ -31,6 +32,18 @@ namespace headroom::app {
 namespace {
 
 const QString kEngineTopic = QStringLiteral("engine");
+
+// A window that is smaller than a page (a small screen, a large font) scrolls it, so that all of it can be reached.
+QScrollArea* scrollable(QWidget* page) {
+  auto* area = new QScrollArea;
+  area->setFrameShape(QFrame::NoFrame);
+  area->setWidgetResizable(true);
+  area->setFocusPolicy(Qt::NoFocus);
+  area->setWidget(page);
+  area->viewport()->setAutoFillBackground(false);
+  page->setAutoFillBackground(false);
+  return area;
+}
 
 }  // namespace
 
@@ -59,6 +72,7 @@ MainWindow::~MainWindow() {
   if (m_closeQuestion) m_closeQuestion->disconnect(this);
   m_workspace.engine().disconnect(this);
   m_workspace.plan().disconnect(this);
+  m_settings.disconnect(this);
   delete takeCentralWidget();
 }
 
@@ -88,10 +102,9 @@ void MainWindow::buildPages() {
   layout->addWidget(m_monitorSplitter);
   m_chatPage = new ui::ChatPage(m_workspace.engine(), m_pages);
   m_logPage = new ui::LogPage(m_workspace.engine(), m_pages);
-  m_pages->addWidget(m_planPage);
-  m_pages->addWidget(monitor);
-  m_pages->addWidget(m_chatPage);
-  m_pages->addWidget(m_logPage);
+  for (QWidget* page :
+       {static_cast<QWidget*>(m_planPage), monitor, static_cast<QWidget*>(m_chatPage), static_cast<QWidget*>(m_logPage)})
+    m_pages->addWidget(scrollable(page));
   setCentralWidget(m_pages);
 }
 
@@ -186,6 +199,7 @@ void MainWindow::connectWorkspace() {
   connect(&m_workspace.plan(), &ui::PlanSession::planReady, this, &MainWindow::refreshRun);
   // Whether a model opens or says why not is told on the plan page.
   connect(&m_workspace.plan(), &ui::PlanSession::openStarted, this, [this] { showPage(Plan); });
+  connect(&m_settings, &ui::AppSettings::saveFailed, this, &MainWindow::tellUnsaved);
   connect(&m_settings, &ui::AppSettings::recentModelsChanged, this, &MainWindow::fillRecentMenu);
   ui::EngineSession& engine = m_workspace.engine();
   connect(&engine, &ui::EngineSession::phaseChanged, this, [this] {
@@ -250,6 +264,13 @@ void MainWindow::refreshRun() {
       break;
   }
   m_status->setText(status.section(QLatin1Char('\n'), 0, 0));
+}
+
+void MainWindow::tellUnsaved() {
+  const QString file = m_settings.unsavedFile();
+  if (file.isEmpty()) return;
+  m_planPage->notices().show(QStringLiteral("settings"), ui::NoticeKind::Warning,
+                             tr("%1 cannot be written: settings and window sizes hold until the window is closed.").arg(file));
 }
 
 void MainWindow::fillRecentMenu() {
@@ -320,6 +341,7 @@ void MainWindow::retranslate() {
   m_rail->setWindowTitle(tr("Pages"));
   m_rail->setAccessibleName(tr("Pages"));
   fillRecentMenu();
+  tellUnsaved();
   refreshRun();
 }
 

@@ -73,6 +73,7 @@ class MainWindow : public QMainWindow {
   void retranslate();
   void refreshRun();
   void fillRecentMenu();
+  void tellUnsaved();
   void askBeforeClosing();
   void showAbout();
 

@@ -109,6 +109,22 @@ class EngineSessionTest : public QObject {
     QTRY_COMPARE(stopped.size(), 1);
   }
 
+  void aServingEngineThatHangsIsTold() {
+    EngineSession session;
+    session.setSilenceMs(1000);
+    session.start(request(QStringLiteral("ok")));
+    QTRY_COMPARE_WITH_TIMEOUT(session.phase(), SessionPhase::Ready, 15000);
+    QVERIFY(session.connectionProblem().isEmpty());
+    const auto pid = static_cast<pid_t>(session.processId());
+    ::kill(pid, SIGSTOP);
+    QTRY_VERIFY_WITH_TIMEOUT(!session.connectionProblem().isEmpty(), 15000);
+    QVERIFY(session.isReady());
+    ::kill(pid, SIGCONT);
+    QTRY_VERIFY_WITH_TIMEOUT(session.connectionProblem().isEmpty(), 15000);
+    session.stop();
+    QTRY_COMPARE(session.phase(), SessionPhase::Idle);
+  }
+
   void destroyingEndsTheChild() {
     auto session = std::make_unique<EngineSession>();
     session->start(request(QStringLiteral("ok")));

@@ -13,9 +13,11 @@
 #include <QAccessible>
 #include <QComboBox>
 #include <QDialog>
+#include <QLabel>
 #include <QMenu>
 #include <QMenuBar>
 #include <QPushButton>
+#include <QScopeGuard>
 #include <QSignalSpy>
 #include <QTemporaryDir>
 #include <QtTest>
@@ -131,6 +133,39 @@ class MainWindowTest : public QObject {
     QCOMPARE(QStringList(shortcuts).removeDuplicates(), 0);
     for (const char* wanted : {"Ctrl+O", "F5", "Ctrl+R", "Ctrl+.", "Ctrl+,", "Ctrl+1", "Ctrl+4", "Ctrl+L"})
       QVERIFY2(shortcuts.contains(QLatin1String(wanted)), wanted);
+  }
+
+  void smallScreensAndLargeFontsReachEverything() {
+    openStory();
+    for (int page = 0; page < MainWindow::PageCount; ++page) {
+      m_window->showPage(static_cast<MainWindow::Page>(page));
+      m_window->resize(640, 480);
+      QCOMPARE(m_window->size(), QSize(640, 480));
+    }
+    m_window->showPage(MainWindow::Plan);
+    const auto* title = m_window->planPage().findChild<QLabel*>(QStringLiteral("detailsTitle"));
+    const auto* context = m_window->planPage().findChild<QWidget*>(QStringLiteral("contextLength"));
+    const QFont before = QApplication::font();
+    const double small = title->font().pointSizeF();
+    QFont large = before;
+    large.setPointSizeF(before.pointSizeF() * 2.5);
+    QApplication::setFont(large);
+    const auto restore = qScopeGuard([&] { QApplication::setFont(before); });
+    QTRY_COMPARE(title->font().pointSizeF(), small * 2.5);
+    // The column of options is as wide as its fields, however large they are.
+    QTRY_VERIFY(context->parentWidget()->minimumSizeHint().width() <= context->parentWidget()->width());
+    m_window->resize(640, 480);
+    QCOMPARE(m_window->size(), QSize(640, 480));
+  }
+
+  void settingsThatCannotBeWrittenAreTold() {
+    AppSettings settings(QStringLiteral("/proc/headroom-absent"));
+    MainWindow window(settings);
+    settings.setMachine(QStringLiteral("6xA800-80GB"));
+    settings.setTheme(ThemeChoice::Dark);
+    const QString text = window.planPage().notices().text(QStringLiteral("settings"));
+    QVERIFY2(text.contains(QStringLiteral("/proc/headroom-absent")), qPrintable(text));
+    settings.setTheme(ThemeChoice::Light);
   }
 
   void languageChangesAtRunTime() {

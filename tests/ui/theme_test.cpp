@@ -6,6 +6,7 @@
 #include "ui/theme/format.h"
 #include "ui/theme/headroom_color.h"
 #include "ui/theme/icons.h"
+#include "ui/views/layout_cell_delegate.h"
 #include "ui/views/memory_bar.h"
 
 #include <QPixmap>
@@ -23,6 +24,18 @@ class ThemeTest : public QObject {
   void init() {
     QTest::failOnWarning(QRegularExpression(QStringLiteral(".*")));
     QLocale::setDefault(QLocale::c());
+  }
+
+  void aCellsNumberNeverRunsOverItsSymbol() {
+    for (const double line : {10.0, 15.0, 24.0, 40.0})
+      for (const double lines : {3.25, 3.5, 4.0, 6.0})
+        for (const bool two : {false, true}) {
+          const QRectF box(2.5, 2.5, 80, line * lines - 5);
+          const CellGeometry cell = cellGeometry(box, line, two);
+          QVERIFY(!cell.symbol.intersects(cell.first) && !cell.star.intersects(cell.first));
+          QVERIFY(!cell.first.intersects(cell.second));
+          if (two) QVERIFY2(cell.second.bottom() <= box.bottom() + line * 0.2, qPrintable(QString::number(lines)));
+        }
   }
 
   void everyShadeCarriesReadableText_data() {

@@ -10,6 +10,9 @@ namespace headroom::ui {
 
 namespace {
 
+// Metrics come twice a second while an engine serves.
+constexpr int kDefaultSilenceMs = 5000;
+
 SessionPhase sessionPhase(EnginePhase phase) {
   switch (phase) {
     case EnginePhase::Loading:
@@ -29,6 +32,12 @@ SessionPhase sessionPhase(EnginePhase phase) {
 EngineSession::EngineSession(QObject* parent)
     : QObject(parent), m_process(std::make_unique<EngineProcess>()), m_client(std::make_unique<EngineClient>()) {
   m_client->setReconnectMs(100, 2000);
+  m_silence.setSingleShot(true);
+  m_silence.setInterval(kDefaultSilenceMs);
+  connect(&m_silence, &QTimer::timeout, this, [this] {
+    if (m_phase != SessionPhase::Ready || !m_process->isRunning()) return;
+    setConnectionProblem(tr("nothing came from it for %n second(s). Wait, or stop it.", nullptr, m_silence.interval() / 1000));
+  });
   connect(m_process.get(), &EngineProcess::logLine, this, &EngineSession::logLine);
   connect(m_process.get(), &EngineProcess::ended, this, &EngineSession::finish);
   connect(m_process.get(), &EngineProcess::started, this, [this] { m_client->openEvents(); });
@@ -44,10 +53,12 @@ EngineSession::EngineSession(QObject* parent)
   connect(m_client.get(), &EngineClient::metricsReceived, this, [this](const MetricsSample& sample) {
     if (!m_process->isRunning()) return;
     setConnectionProblem({});
+    heard();
     emit metricsUpdated(sample);
   });
   connect(m_client.get(), &EngineClient::eventsOpened, this, [this] {
     setConnectionProblem({});
+    heard();
     m_client->fetchState();  // what happened before the stream was open
   });
   connect(m_client.get(), &EngineClient::eventsLost, this, [this](const QString& reason) {
@@ -130,16 +141,22 @@ void EngineSession::setConnectionProblem(const QString& problem) {
   emit connectionProblemChanged(problem);
 }
 
+void EngineSession::heard() { m_silence.start(); }
+
+void EngineSession::setSilenceMs(int milliseconds) { m_silence.setInterval(milliseconds); }
+
 void EngineSession::applyState(const EngineState& state) {
   if (!m_process->isRunning()) return;
   m_answered = true;
   m_state = state;
+  heard();
   // Failed is told once, when the process has ended and its last words are known.
   if (m_phase != SessionPhase::Stopping && state.phase != EnginePhase::Failed) setPhase(sessionPhase(state.phase));
   emit stateUpdated(state);
 }
 
 void EngineSession::finish(const ProcessEnd& end) {
+  m_silence.stop();
   m_client->closeEvents();
   m_elapsedMs = m_clock.isValid() ? m_clock.elapsed() : 0;
   setConnectionProblem({});

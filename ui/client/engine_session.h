@@ -9,6 +9,7 @@
 #include <QObject>
 #include <QString>
 #include <QStringList>
+#include <QTimer>
 #include <QUrl>
 #include <memory>
 #include <optional>
@@ -75,6 +76,8 @@ class EngineSession : public QObject {
 
   // How long stop() waits for a clean end before it kills. Default 15 s.
   void setStopTimeoutMs(int milliseconds);
+  // A serving engine that says nothing for so long is reported as a connection problem. Default: 5 s.
+  void setSilenceMs(int milliseconds);
 
  signals:
   void phaseChanged(headroom::ui::SessionPhase phase);
@@ -91,6 +94,7 @@ class EngineSession : public QObject {
   void applyState(const EngineState& state);
   void finish(const ProcessEnd& end);
   void setConnectionProblem(const QString& problem);
+  void heard();  // something came from the engine
 
   std::unique_ptr<EngineProcess> m_process;
   std::unique_ptr<EngineClient> m_client;
@@ -101,6 +105,7 @@ class EngineSession : public QObject {
   std::unique_ptr<ProcessEnd> m_end;  // how the last engine ended unasked
   QString m_connectionProblem;
   QElapsedTimer m_clock;
+  QTimer m_silence;  // runs while the engine serves; restarted by everything that comes from it
   qint64 m_elapsedMs = 0;
   bool m_answered = false;     // the engine's own state was seen
   bool m_portRetried = false;  // a port taken between choosing and binding is tried once more

@@ -41,11 +41,20 @@ AppSettings::AppSettings(const QString& folder, QObject* parent)
       m_config(folder + QStringLiteral("/settings.ini"), QSettings::IniFormat),
       m_state(folder + QStringLiteral("/state.ini"), QSettings::IniFormat) {}
 
+void AppSettings::store(QSettings& file, const QString& key, const QVariant& value) {
+  file.setValue(key, value);
+  // Written at once, so that a folder that cannot be written is told once and not only missed at the next start.
+  file.sync();
+  if (file.status() == QSettings::NoError || !m_unsaved.isEmpty()) return;
+  m_unsaved = file.fileName();
+  emit saveFailed(m_unsaved);
+}
+
 QString AppSettings::language() const { return m_config.value(kLanguage).toString(); }
 
 void AppSettings::setLanguage(const QString& language) {
   if (language == this->language()) return;
-  m_config.setValue(kLanguage, language);
+  store(m_config, kLanguage, language);
   emit languageChanged();
 }
 
@@ -58,9 +67,10 @@ ThemeChoice AppSettings::theme() const {
 
 void AppSettings::setTheme(ThemeChoice theme) {
   if (theme == this->theme()) return;
-  m_config.setValue(kTheme, theme == ThemeChoice::Light  ? QStringLiteral("light")
-                            : theme == ThemeChoice::Dark ? QStringLiteral("dark")
-                                                         : QStringLiteral("system"));
+  store(m_config, kTheme,
+        theme == ThemeChoice::Light  ? QStringLiteral("light")
+        : theme == ThemeChoice::Dark ? QStringLiteral("dark")
+                                     : QStringLiteral("system"));
   emit themeChanged();
 }
 
@@ -72,14 +82,14 @@ void AppSettings::addRecentModel(const QString& model) {
   if (!models.isEmpty() && models.first() == model) return;
   models.removeAll(model);
   models.prepend(model);
-  m_state.setValue(kRecentModels, models.mid(0, kMostRecentModels));
+  store(m_state, kRecentModels, models.mid(0, kMostRecentModels));
   emit recentModelsChanged();
 }
 
 void AppSettings::removeRecentModel(const QString& model) {
   QStringList models = recentModels();
   if (models.removeAll(model) == 0) return;
-  m_state.setValue(kRecentModels, models);
+  store(m_state, kRecentModels, models);
   emit recentModelsChanged();
 }
 
@@ -102,9 +112,9 @@ HostDeviceSettings AppSettings::hostDevices() const {
 void AppSettings::setHostDevices(const HostDeviceSettings& devices) {
   const HostDeviceSettings before = hostDevices();
   if (devices.count == before.count && devices.memoryEach == before.memoryEach) return;
-  m_config.setValue(kHostDeviceCount, devices.count);
+  store(m_config, kHostDeviceCount, devices.count);
   if (devices.memoryEach)
-    m_config.setValue(kHostDeviceMemory, static_cast<qlonglong>(devices.memoryEach->count()));
+    store(m_config, kHostDeviceMemory, static_cast<qlonglong>(devices.memoryEach->count()));
   else
     m_config.remove(kHostDeviceMemory);
   emit hostDevicesChanged();
@@ -112,7 +122,7 @@ void AppSettings::setHostDevices(const HostDeviceSettings& devices) {
 
 QString AppSettings::machine() const { return m_state.value(kMachine, QStringLiteral("local")).toString(); }
 
-void AppSettings::setMachine(const QString& machine) { m_state.setValue(kMachine, machine); }
+void AppSettings::setMachine(const QString& machine) { store(m_state, kMachine, machine); }
 
 int AppSettings::chartWindowSeconds() const {
   const int seconds = m_config.value(kChartWindow, kDefaultChartWindowSeconds).toInt();
@@ -121,19 +131,19 @@ int AppSettings::chartWindowSeconds() const {
 
 void AppSettings::setChartWindowSeconds(int seconds) {
   if (seconds <= 0 || seconds == chartWindowSeconds()) return;
-  m_config.setValue(kChartWindow, seconds);
+  store(m_config, kChartWindow, seconds);
   emit chartWindowChanged(seconds);
 }
 
 QByteArray AppSettings::windowGeometry() const { return m_state.value(kGeometry).toByteArray(); }
-void AppSettings::setWindowGeometry(const QByteArray& geometry) { m_state.setValue(kGeometry, geometry); }
+void AppSettings::setWindowGeometry(const QByteArray& geometry) { store(m_state, kGeometry, geometry); }
 QByteArray AppSettings::windowState() const { return m_state.value(kWindowState).toByteArray(); }
-void AppSettings::setWindowState(const QByteArray& state) { m_state.setValue(kWindowState, state); }
+void AppSettings::setWindowState(const QByteArray& state) { store(m_state, kWindowState, state); }
 QByteArray AppSettings::viewState(const QString& name) const {
   return m_state.value(QStringLiteral("view/") + name).toByteArray();
 }
 void AppSettings::setViewState(const QString& name, const QByteArray& state) {
-  m_state.setValue(QStringLiteral("view/") + name, state);
+  store(m_state, QStringLiteral("view/") + name, state);
 }
 
 }  // namespace headroom::ui

@@ -58,6 +58,8 @@ class AppSettings : public QObject {
   // Sizes of a splitter or header, by its object name.
   QByteArray viewState(const QString& name) const;
   void setViewState(const QString& name, const QByteArray& state);
+  // The file that could not be written; empty when all could.
+  QString unsavedFile() const { return m_unsaved; }
 
  signals:
   void languageChanged();
@@ -65,8 +67,13 @@ class AppSettings : public QObject {
   void recentModelsChanged();
   void hostDevicesChanged();
   void chartWindowChanged(int seconds);
+  // A choice holds for this run only; told once.
+  void saveFailed(const QString& file);
 
  private:
+  void store(QSettings& file, const QString& key, const QVariant& value);
+
+  QString m_unsaved;
   QSettings m_config;
   QSettings m_state;
 };

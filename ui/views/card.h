@@ -4,6 +4,7 @@
 
 #include <QFrame>
 #include <QLabel>
+#include <QScrollArea>
 
 class QVBoxLayout;
 
@@ -18,6 +19,18 @@ class Card : public QFrame {
 
  protected:
   void paintEvent(QPaintEvent* event) override;
+};
+
+// A column that scrolls up and down only and is never narrower than what it holds.
+class ColumnScroll : public QScrollArea {
+  Q_OBJECT
+
+ public:
+  explicit ColumnScroll(QWidget* parent = nullptr);
+  QSize minimumSizeHint() const override;
+
+ protected:
+  bool eventFilter(QObject* watched, QEvent* event) override;
 };
 
 // Distances between and inside cards, in device-independent pixels.

@@ -6,6 +6,7 @@
 
 #include <QPainter>
 #include <QPainterPath>
+#include <algorithm>
 
 namespace headroom::ui {
 namespace {
@@ -28,12 +29,26 @@ Symbol symbolOf(Verdict verdict) {
 
 }  // namespace
 
+CellGeometry cellGeometry(const QRectF& box, double lineHeight, bool twoLines) {
+  CellGeometry geometry;
+  const bool compact = box.height() < lineHeight * 3.6;
+  const double inset = compact ? 3 : 5, symbol = lineHeight * (compact ? 0.58 : 0.66);
+  geometry.symbol = {box.left() + inset, box.top() + inset, symbol, symbol};
+  geometry.star = {box.right() - inset - symbol, box.top() + inset, symbol, symbol};
+  // The number stands in the middle, but never over the symbol.
+  const double middle = box.center().y() - lineHeight * (twoLines ? 0.85 : 0.5);
+  const QRectF content = box.adjusted(3, 0, -3, 0);
+  geometry.first = {content.left(), std::max(middle, geometry.symbol.bottom()), content.width(), lineHeight};
+  geometry.second = {content.left(), geometry.first.bottom(), content.width(), lineHeight * 0.9};
+  return geometry;
+}
+
 LayoutCellDelegate::LayoutCellDelegate(QObject* parent) : QStyledItemDelegate(parent) {}
 
 QSize LayoutCellDelegate::sizeHint(const QStyleOptionViewItem& option, const QModelIndex&) const {
   QFont bold = option.font;
   bold.setWeight(QFont::DemiBold);
-  return {QFontMetrics(bold).horizontalAdvance(QStringLiteral("-00.0 GiB")) + 10, option.fontMetrics.height() * 3};
+  return {QFontMetrics(bold).horizontalAdvance(QStringLiteral("-000.0 GiB")) + 12, option.fontMetrics.height() * 13 / 4};
 }
 
 void LayoutCellDelegate::paint(QPainter* painter, const QStyleOptionViewItem& option, const QModelIndex& index) const {
@@ -74,33 +89,30 @@ void LayoutCellDelegate::paint(QPainter* painter, const QStyleOptionViewItem& op
 
   // The symbol stands in the leading corner; number and second line share the middle.
   const QString second = index.data(LayoutGridModel::SecondLineRole).toString();
-  const double height = QFontMetricsF(option.font).height(), symbolSize = height * 0.66;
-  paintSymbol(*painter, QRectF(box.left() + 5, box.top() + 5, symbolSize, symbolSize), symbolOf(verdict), text);
+  const double height = QFontMetricsF(option.font).height();
+  const CellGeometry geometry = cellGeometry(box, height, !second.isEmpty());
+  paintSymbol(*painter, geometry.symbol, symbolOf(verdict), text);
   QFont font = option.font;
-  const QRectF content = box.adjusted(3, 0, -3, 0);
   painter->setPen(text);
   if (verdict == Verdict::Invalid) {
     font.setPointSizeF(font.pointSizeF() * 0.95);
     painter->setFont(font);
-    painter->drawText(content.adjusted(0, symbolSize * 0.5, 0, 0), Qt::AlignCenter | Qt::TextWordWrap,
-                      index.data(Qt::DisplayRole).toString());
+    QRectF words = box.adjusted(3, 0, -3, 0);
+    words.setTop(geometry.symbol.bottom() - (box.height() > height * 4.5 ? height : 0));
+    painter->drawText(words, Qt::AlignCenter | Qt::TextWordWrap, index.data(Qt::DisplayRole).toString());
   } else {
-    const double top = box.center().y() - height * (second.isEmpty() ? 0.5 : 0.85);
     font.setWeight(QFont::DemiBold);
     painter->setFont(font);
-    const QRectF first(content.left(), top, content.width(), height);
-    painter->drawText(first, Qt::AlignCenter,
-                      QFontMetricsF(font).elidedText(index.data(Qt::DisplayRole).toString(), Qt::ElideRight, first.width()));
+    painter->drawText(
+        geometry.first, Qt::AlignCenter,
+        QFontMetricsF(font).elidedText(index.data(Qt::DisplayRole).toString(), Qt::ElideRight, geometry.first.width()));
     font.setWeight(QFont::Normal);
     font.setPointSizeF(font.pointSizeF() * 0.8);
     painter->setFont(font);
-    const QRectF line(content.left(), top + height * 1.08, content.width(), height);
-    painter->drawText(line, Qt::AlignCenter, QFontMetricsF(font).elidedText(second, Qt::ElideRight, line.width()));
+    painter->drawText(geometry.second, Qt::AlignCenter,
+                      QFontMetricsF(font).elidedText(second, Qt::ElideRight, geometry.second.width()));
   }
-  if (recommended) {
-    const double size = height * 0.72;
-    paintSymbol(*painter, QRectF(box.right() - size - 4, box.top() + 4, size, size), Symbol::Recommended, text);
-  }
+  if (recommended) paintSymbol(*painter, geometry.star, Symbol::Recommended, text);
   if (option.state & QStyle::State_Selected) {
     painter->setOpacity(1);
     painter->setPen(QPen(option.palette.color(QPalette::Active, QPalette::WindowText), 2));

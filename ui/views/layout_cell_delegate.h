@@ -2,9 +2,17 @@
 // One cell of the grid: colour, symbol, number and a second line; refused layouts hatched, the recommended one framed.
 #pragma once
 
+#include <QRectF>
 #include <QStyledItemDelegate>
 
 namespace headroom::ui {
+
+// Where the parts of a cell stand in its box: verdict's symbol and star in the upper corners, two lines that never run over
+// the symbol. Device-independent pixels.
+struct CellGeometry {
+  QRectF symbol, star, first, second;
+};
+CellGeometry cellGeometry(const QRectF& box, double lineHeight, bool twoLines);
 
 class LayoutCellDelegate : public QStyledItemDelegate {
   Q_OBJECT
