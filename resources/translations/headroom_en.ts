@@ -17,6 +17,13 @@
             <numerusform>%n heads</numerusform>
         </translation>
     </message>
+    <message numerus="yes">
+        <source>%n request(s) at once</source>
+        <translation>
+            <numerusform>%n request at once</numerusform>
+            <numerusform>%n requests at once</numerusform>
+        </translation>
+    </message>
 </context>
 <context>
     <name>headroom::ui::CatalogDialog</name>
@@ -45,6 +52,16 @@
         <translation>
             <numerusform>Decode, %n request</numerusform>
             <numerusform>Decode, %n requests</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
+    <name>headroom::ui::EngineSession</name>
+    <message numerus="yes">
+        <source>nothing came from it for %n second(s). Wait, or stop it.</source>
+        <translation>
+            <numerusform>nothing came from it for %n second. Wait, or stop it.</numerusform>
+            <numerusform>nothing came from it for %n seconds. Wait, or stop it.</numerusform>
         </translation>
     </message>
 </context>
@@ -113,6 +130,16 @@
         <translation>
             <numerusform>%1 · %n rank</numerusform>
             <numerusform>%1 · %n ranks</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
+    <name>headroom::ui::PlanPage</name>
+    <message numerus="yes">
+        <source>%1: memory of the fullest GPU when each of %n request(s) has grown to a length.</source>
+        <translation>
+            <numerusform>%1: memory of the fullest GPU when each of %n request has grown to a length.</numerusform>
+            <numerusform>%1: memory of the fullest GPU when each of %n requests has grown to a length.</numerusform>
         </translation>
     </message>
 </context>

@@ -2,6 +2,2053 @@
 <!DOCTYPE TS>
 <TS version="2.1" language="zh_CN" sourcelanguage="en">
 <context>
+    <name>Core</name>
+    <message>
+        <source>%1 / %2 = %3 remainder %4</source>
+        <translation>%1 / %2 = %3 余 %4</translation>
+    </message>
+    <message>
+        <source>%1 %2 / %3 = %4 cut a group of %5 (%6)</source>
+        <translation>%1 %2 / %3 = %4，切开了大小为 %5 的组（%6）</translation>
+    </message>
+    <message>
+        <source>o_proj input</source>
+        <translation>o_proj 的输入</translation>
+    </message>
+    <message>
+        <source>MLP columns</source>
+        <translation>MLP 列</translation>
+    </message>
+    <message>
+        <source>expert columns</source>
+        <translation>专家的列</translation>
+    </message>
+    <message>
+        <source>%1 stages for %2 layers: every stage needs at least one</source>
+        <translation>%1 个阶段对应 %2 层：每个阶段至少需要一层</translation>
+    </message>
+    <message>
+        <source>%1 stages for %2 layers</source>
+        <translation>%1 个阶段对应 %2 层</translation>
+    </message>
+    <message>
+        <source>PP=%1 or fewer</source>
+        <translation>PP=%1 或更小</translation>
+    </message>
+    <message>
+        <source>this model&apos;s query and key norms run over all heads at once: the engine keeps a layer&apos;s heads on one rank</source>
+        <translation>该模型的 query 与 key 归一化同时作用于所有头：引擎把一层的头放在同一个 rank 上</translation>
+    </message>
+    <message>
+        <source>this model&apos;s query and key norms run over all heads at once: the engine keeps the heads of a layer on one rank</source>
+        <translation>该模型的 query 与 key 归一化同时作用于所有头：引擎把一层的头放在同一个 rank 上</translation>
+    </message>
+    <message>
+        <source>TP=1 with stages</source>
+        <translation>TP=1 加流水线阶段</translation>
+    </message>
+    <message>
+        <source>planned, but the engine cannot run it yet: %1</source>
+        <translation>已规划，但引擎还不能运行：%1</translation>
+    </message>
+    <message>
+        <source>the engine cannot run this model yet: %1</source>
+        <translation>引擎还不能运行该模型：%1</translation>
+    </message>
+    <message>
+        <source>plan with another --engine</source>
+        <translation>改用其他引擎（--engine）规划</translation>
+    </message>
+    <message>
+        <source>llama.cpp reads GGUF; %1 weights cannot be converted as they are</source>
+        <translation>llama.cpp 读取 GGUF；%1 权重无法直接转换</translation>
+    </message>
+    <message>
+        <source>a GGUF of the same model (Q4_K_M is about as large as 4-bit AWQ)</source>
+        <translation>同一模型的 GGUF（Q4_K_M 与 4 位 AWQ 大小相近）</translation>
+    </message>
+    <message>
+        <source>TP=%1 and PP=%2: --split-mode is layer or tensor, not both</source>
+        <translation>TP=%1 且 PP=%2：--split-mode 只能是 layer 或 tensor 之一</translation>
+    </message>
+    <message>
+        <source>PP=%1 (--split-mode layer)</source>
+        <translation>PP=%1（--split-mode layer）</translation>
+    </message>
+    <message>
+        <source>%1 devices for %2 layers and the output layer</source>
+        <translation>%1 个设备对应 %2 层和输出层</translation>
+    </message>
+    <message>
+        <source>llama.cpp needs a GGUF file: planned as if the weights were converted at their stored precision</source>
+        <translation>llama.cpp 需要 GGUF 文件：按权重以原精度转换后来规划</translation>
+    </message>
+    <message>
+        <source>convert_hf_to_gguf.py, or open the GGUF itself</source>
+        <translation>使用 convert_hf_to_gguf.py，或直接打开 GGUF</translation>
+    </message>
+    <message>
+        <source>each replica is a llama-server of its own, behind a router</source>
+        <translation>每个副本是路由器后面一个独立的 llama-server</translation>
+    </message>
+    <message>
+        <source>devices work one after another on a request: room, not speed, grows with them</source>
+        <translation>设备对一个请求依次工作：增加的是容量而不是速度</translation>
+    </message>
+    <message>
+        <source>%1 devices: the tensor split takes %2 at most</source>
+        <translation>%1 个设备：张量切分最多支持 %2 个</translation>
+    </message>
+    <message>
+        <source>%1 has no tensor split</source>
+        <translation>%1 不支持张量切分</translation>
+    </message>
+    <message>
+        <source>the tensor split is experimental: it needs flash attention, and --fit does not size it</source>
+        <translation>张量切分是实验功能：需要 flash attention，且 --fit 不为它计算大小</translation>
+    </message>
+    <message>
+        <source>PP=%1 (--split-mode layer) always works</source>
+        <translation>PP=%1（--split-mode layer）总是可行</translation>
+    </message>
+    <message>
+        <source>%1 devices: counts that are no power of two can stop at an assertion in ggml-backend-meta</source>
+        <translation>%1 个设备：数量不是二的幂时可能在 ggml-backend-meta 的断言处停止</translation>
+    </message>
+    <message>
+        <source>attention of a layer has %1 pieces%2: %3 of %4 devices wait in every layer</source>
+        <translation>一层的注意力有 %1 份%2：每层有 %4 个设备中的 %3 个在等待</translation>
+    </message>
+    <message>
+        <source> (%1 KV heads each, by the quantization block of attn_output)</source>
+        <translation>（按 attn_output 的量化块，每份 %1 个 KV 头）</translation>
+    </message>
+    <message>
+        <source>TP=%1 or fewer</source>
+        <translation>TP=%1 或更小</translation>
+    </message>
+    <message>
+        <source>DP=%1 on %2 nodes: plain data parallelism stays on one node</source>
+        <translation>DP=%1 跨 %2 个节点：普通数据并行只能在一个节点内</translation>
+    </message>
+    <message>
+        <source>one server a node, behind a router</source>
+        <translation>每个节点一个服务器，前面加路由器</translation>
+    </message>
+    <message>
+        <source>GPUs of %1 and %2 GiB: with TP&gt;1, free memory may differ by a tenth at most; SGLang stops with: &quot;The memory capacity is unbalanced.&quot;</source>
+        <translation>GPU 内存为 %1 与 %2 GiB：TP&gt;1 时可用内存最多相差十分之一；SGLang 会停止并报告：&quot;The memory capacity is unbalanced.&quot;</translation>
+    </message>
+    <message>
+        <source>equal GPUs, TP=1 with stages, or SGLANG_ENABLE_TP_MEMORY_INBALANCE_CHECK=0</source>
+        <translation>使用相同的 GPU，TP=1 加流水线阶段，或设置 SGLANG_ENABLE_TP_MEMORY_INBALANCE_CHECK=0</translation>
+    </message>
+    <message>
+        <source>the vocabulary of %1, padded to %2, does not divide by %3 (%4); the workers stop with: &quot;%5 is not divisible by %6&quot;</source>
+        <translation>词表 %1（补齐到 %2）不能被 %3 整除（%4）；工作进程停止并报告：&quot;%5 is not divisible by %6&quot;</translation>
+    </message>
+    <message>
+        <source>the vocabulary of %1 does not divide by %2 (%3); the workers stop with: &quot;%4 is not divisible by %5&quot;</source>
+        <translation>词表 %1 不能被 %2 整除（%3）；工作进程停止并报告：&quot;%4 is not divisible by %5&quot;</translation>
+    </message>
+    <message>
+        <source>%1 query heads do not divide by %2 (%3); the workers stop at &quot;assert self.total_num_heads % tp_size == 0&quot;, without a message</source>
+        <translation>%1 个 query 头不能被 %2 整除（%3）；工作进程在 &quot;assert self.total_num_heads % tp_size == 0&quot; 处停止，没有提示</translation>
+    </message>
+    <message>
+        <source>%1 KV heads do not divide by %2 (%3); the workers stop at &quot;assert %4&quot;, without a message</source>
+        <translation>%1 个 KV 头不能被 %2 整除（%3）；工作进程在 &quot;assert %4&quot; 处停止，没有提示</translation>
+    </message>
+    <message>
+        <source>%1 KV heads cannot be copied evenly by %2 (%3); the workers stop at &quot;assert %4&quot;, without a message</source>
+        <translation>%1 个 KV 头不能均匀复制到 %2（%3）；工作进程在 &quot;assert %4&quot; 处停止，没有提示</translation>
+    </message>
+    <message>
+        <source>%1 MLP columns do not divide by %2 (%3); the workers stop with: &quot;%4 is not divisible by %5&quot;</source>
+        <translation>%1 个 MLP 列不能被 %2 整除（%3）；工作进程停止并报告：&quot;%4 is not divisible by %5&quot;</translation>
+    </message>
+    <message>
+        <source>%1 columns of an expert do not divide by %2 (%3); the workers stop at &quot;assert intermediate_size % self.moe_tp_size == 0&quot;</source>
+        <translation>每个专家的 %1 列不能被 %2 整除（%3）；工作进程在 &quot;assert intermediate_size % self.moe_tp_size == 0&quot; 处停止</translation>
+    </message>
+    <message>
+        <source>--ep-size %1 keeps experts whole</source>
+        <translation>--ep-size %1 使专家保持完整</translation>
+    </message>
+    <message>
+        <source>--ep_size %1 keeps experts whole</source>
+        <translation>--ep_size %1 使专家保持完整</translation>
+    </message>
+    <message>
+        <source>%1 columns of the shared experts do not divide by %2 (%3)</source>
+        <translation>共享专家的 %1 列不能被 %2 整除（%3）</translation>
+    </message>
+    <message>
+        <source>%1; SGLang refuses the partition</source>
+        <translation>%1；SGLang 拒绝这种切分</translation>
+    </message>
+    <message>
+        <source>with stages, overlapped scheduling is off and speculative decoding is refused</source>
+        <translation>使用流水线阶段时，重叠调度关闭，且不接受推测解码</translation>
+    </message>
+    <message>
+        <source>%1: kernels may accept it and answer wrongly</source>
+        <translation>%1：内核可能接受但给出错误答案</translation>
+    </message>
+    <message>
+        <source>a TP that keeps groups whole</source>
+        <translation>选择不切开组的 TP</translation>
+    </message>
+    <message>
+        <source>a TP that keeps groups whole; float16 would start, and may answer wrongly</source>
+        <translation>选择不切开组的 TP；float16 可以启动，但可能给出错误答案</translation>
+    </message>
+    <message>
+        <source>%1 KV heads on %2 ranks: each is held %3 times</source>
+        <translation>%1 个 KV 头分布在 %2 个 rank 上：每个保存 %3 份</translation>
+    </message>
+    <message>
+        <source>TensorRT-LLM reads no GGUF</source>
+        <translation>TensorRT-LLM 不读取 GGUF</translation>
+    </message>
+    <message>
+        <source>a safetensors checkpoint, or llama.cpp or Headroom</source>
+        <translation>使用 safetensors 检查点，或 llama.cpp 或 Headroom</translation>
+    </message>
+    <message>
+        <source>%1 query heads do not divide by %2 (%3); the workers stop at &quot;assert self.num_heads % tp_size == 0&quot;</source>
+        <translation>%1 个 query 头不能被 %2 整除（%3）；工作进程在 &quot;assert self.num_heads % tp_size == 0&quot; 处停止</translation>
+    </message>
+    <message>
+        <source>%1 KV heads on %2 ranks (%3): weights of KV heads are dealt or copied evenly only</source>
+        <translation>%1 个 KV 头在 %2 个 rank 上（%3）：KV 头的权重只能均匀分配或复制</translation>
+    </message>
+    <message>
+        <source>%1 MLP columns do not divide by %2 (%3); the workers stop at an assertion in Linear</source>
+        <translation>%1 个 MLP 列不能被 %2 整除（%3）；工作进程在 Linear 的断言处停止</translation>
+    </message>
+    <message>
+        <source>%1 columns of an expert do not divide by %2 (%3)</source>
+        <translation>每个专家的 %1 列不能被 %2 整除（%3）</translation>
+    </message>
+    <message>
+        <source>%1; TensorRT-LLM refuses the partition (ValueError)</source>
+        <translation>%1；TensorRT-LLM 拒绝这种切分（ValueError）</translation>
+    </message>
+    <message>
+        <source>each replica is a server of its own on its own GPUs, behind a router</source>
+        <translation>每个副本是路由器后面一个使用自己 GPU 的独立服务器</translation>
+    </message>
+    <message>
+        <source>a %1 checkpoint does not load as it is: TensorRT-LLM has its own INT4-AWQ form</source>
+        <translation>%1 检查点不能直接加载：TensorRT-LLM 有自己的 INT4-AWQ 格式</translation>
+    </message>
+    <message>
+        <source>quantize the original with NVIDIA&apos;s Model Optimizer</source>
+        <translation>用 NVIDIA 的 Model Optimizer 量化原模型</translation>
+    </message>
+    <message>
+        <source>Unknown quantization method: %1. vLLM 0.32 removed it; AWQ, GPTQ, FP8, compressed-tensors, MXFP4 and NVFP4 remain</source>
+        <translation>未知的量化方法：%1。vLLM 0.32 已移除它；仍支持 AWQ、GPTQ、FP8、compressed-tensors、MXFP4 和 NVFP4</translation>
+    </message>
+    <message>
+        <source>use llama.cpp or Headroom, or an earlier vLLM</source>
+        <translation>使用 llama.cpp 或 Headroom，或更早的 vLLM</translation>
+    </message>
+    <message>
+        <source>vllm@0.31 or earlier, or an AWQ, GPTQ or FP8 checkpoint</source>
+        <translation>vllm@0.31 或更早版本，或 AWQ、GPTQ、FP8 检查点</translation>
+    </message>
+    <message>
+        <source>Unsupported quantization config: bits=%1, sym=%2. vLLM 0.32 takes GPTQ with 4 or 8 symmetric bits</source>
+        <translation>不支持的量化配置：bits=%1，sym=%2。vLLM 0.32 接受 4 或 8 位对称的 GPTQ</translation>
+    </message>
+    <message>
+        <source>another quantization of the same model</source>
+        <translation>同一模型的其他量化版本</translation>
+    </message>
+    <message>
+        <source>Model architecture %1 was supported in vLLM until v%2.%3.%4, and is not supported anymore</source>
+        <translation>vLLM 在 v%2.%3.%4 之前支持架构 %1，之后不再支持</translation>
+    </message>
+    <message>
+        <source>Model architectures [&apos;%1&apos;] are not supported for now</source>
+        <translation>暂不支持模型架构 [&apos;%1&apos;]</translation>
+    </message>
+    <message>
+        <source>another engine, or another version of vLLM</source>
+        <translation>换用其他引擎，或 vLLM 的其他版本</translation>
+    </message>
+    <message>
+        <source>Bfloat16 is only supported on GPUs with compute capability of at least 8.0; %1 has %2</source>
+        <translation>Bfloat16 只在计算能力至少 8.0 的 GPU 上支持；%1 为 %2</translation>
+    </message>
+    <message>
+        <source>Bfloat16 is only supported on GPUs with compute capability of at least 8.0; %1 has %2, and this family is not run in float16</source>
+        <translation>Bfloat16 只在计算能力至少 8.0 的 GPU 上支持；%1 为 %2，而该系列不以 float16 运行</translation>
+    </message>
+    <message>
+        <source>&quot;The model type &apos;%1&apos; does not support float16. Reason: Numerical instability. Please use bfloat16 or float32 instead.&quot;</source>
+        <translation>&quot;The model type &apos;%1&apos; does not support float16. Reason: Numerical instability. Please use bfloat16 or float32 instead.&quot;（该模型类型不支持 float16：数值不稳定）</translation>
+    </message>
+    <message>
+        <source>--dtype bfloat16 (compute capability 8.0 or more), or --dtype float32 at twice the bytes</source>
+        <translation>--dtype bfloat16（计算能力 8.0 或更高），或字节数加倍的 --dtype float32</translation>
+    </message>
+    <message>
+        <source>%1 query heads do not divide by %2 (%3); vLLM stops before loading: &quot;Total number of attention heads (%4) must be divisible by tensor parallel size (%5).&quot;</source>
+        <translation>%1 个 query 头不能被 %2 整除（%3）；vLLM 在加载之前停止：&quot;Total number of attention heads (%4) must be divisible by tensor parallel size (%5).&quot;</translation>
+    </message>
+    <message>
+        <source>NotImplementedError: pipeline parallelism is not supported for this model (%1 has no SupportsPP interface)</source>
+        <translation>NotImplementedError：该模型不支持流水线并行（%1 没有 SupportsPP 接口）</translation>
+    </message>
+    <message>
+        <source>%1 %2 / %3 = %4, and %5; vLLM: &quot;Weight input_size_per_partition = %6 is not divisible by weight quantization block_k = %7.&quot;</source>
+        <translation>%1 %2 / %3 = %4，且 %5；vLLM：&quot;Weight input_size_per_partition = %6 is not divisible by weight quantization block_k = %7.&quot;</translation>
+    </message>
+    <message>
+        <source>%1 %2 / %3 = %4 is no multiple of the AWQ group of %5 (%6); vLLM: &quot;The input size is not aligned with the quantized weight shape. This can be caused by too large tensor parallel size.&quot;</source>
+        <translation>%1 %2 / %3 = %4 不是 AWQ 组大小 %5 的倍数（%6）；vLLM：&quot;The input size is not aligned with the quantized weight shape. This can be caused by too large tensor parallel size.&quot;</translation>
+    </message>
+    <message>
+        <source>%1 %2 / %3 = %4 is no multiple of the group of %5 (%6); vLLM refuses the partition</source>
+        <translation>%1 %2 / %3 = %4 不是组大小 %5 的倍数（%6）；vLLM 拒绝这种切分</translation>
+    </message>
+    <message>
+        <source>%1 %2 / %3 = %4 is no multiple of the GPTQ group of %5 (%6); without a kernel for bfloat16 vLLM stops with: &quot;Failed to find a kernel that can implement the WNA16 linear layer.&quot;</source>
+        <translation>%1 %2 / %3 = %4 不是 GPTQ 组大小 %5 的倍数（%6）；没有 bfloat16 内核，vLLM 停止并报告：&quot;Failed to find a kernel that can implement the WNA16 linear layer.&quot;</translation>
+    </message>
+    <message>
+        <source>%1 columns of an expert do not divide by TP x DP = %2 (%3)</source>
+        <translation>每个专家的 %1 列不能被 TP × DP = %2 整除（%3）</translation>
+    </message>
+    <message>
+        <source>--enable-expert-parallel keeps experts whole</source>
+        <translation>--enable-expert-parallel 使专家保持完整</translation>
+    </message>
+    <message>
+        <source>%1 columns of an expert / %2 = %3, and %4; vLLM: &quot;The output_size of gate&apos;s and up&apos;s weight = %5 is not divisible by weight quantization block_n = %6.&quot;</source>
+        <translation>每个专家的 %1 列 / %2 = %3，且 %4；vLLM：&quot;The output_size of gate&apos;s and up&apos;s weight = %5 is not divisible by weight quantization block_n = %6.&quot;</translation>
+    </message>
+    <message>
+        <source>%1 KV heads do not divide by %2 (%3); the workers stop at &quot;assert self.total_num_kv_heads % tp_size == 0&quot;, without a message</source>
+        <translation>%1 个 KV 头不能被 %2 整除（%3）；工作进程在 &quot;assert self.total_num_kv_heads % tp_size == 0&quot; 处停止，没有提示</translation>
+    </message>
+    <message>
+        <source>TP=%1 is no multiple of %2 KV heads (%3); the workers stop at &quot;assert tp_size % self.total_num_kv_heads == 0&quot;, without a message</source>
+        <translation>TP=%1 不是 %2 个 KV 头的倍数（%3）；工作进程在 &quot;assert tp_size % self.total_num_kv_heads == 0&quot; 处停止，没有提示</translation>
+    </message>
+    <message>
+        <source>%1 KV heads on %2 ranks: this model class does not copy KV heads; the workers stop with: &quot;ZeroDivisionError: integer modulo by zero&quot;</source>
+        <translation>%1 个 KV 头在 %2 个 rank 上：该模型类不复制 KV 头；工作进程停止并报告：&quot;ZeroDivisionError: integer modulo by zero&quot;</translation>
+    </message>
+    <message>
+        <source>%1 state groups do not divide by %2 (%3); vLLM: &quot;If tensor parallel world size does not divide num_groups, then num_groups must equal 1.&quot;</source>
+        <translation>%1 个状态组不能被 %2 整除（%3）；vLLM：&quot;If tensor parallel world size does not divide num_groups, then num_groups must equal 1.&quot;</translation>
+    </message>
+    <message>
+        <source>%1 MLP columns do not divide by %2 (%3); the workers stop at an assertion: output size % tp_size == 0</source>
+        <translation>%1 个 MLP 列不能被 %2 整除（%3）；工作进程在断言 output size % tp_size == 0 处停止</translation>
+    </message>
+    <message>
+        <source>%1 (compute capability %2) has no bfloat16</source>
+        <translation>%1（计算能力 %2）不支持 bfloat16</translation>
+    </message>
+    <message>
+        <source>%1 (compute capability %2) has no FP8 arithmetic: weights stay FP8, products run in 16 bits, prompts slower</source>
+        <translation>%1（计算能力 %2）没有 FP8 运算：权重保持 FP8，乘积以 16 位计算，提示处理较慢</translation>
+    </message>
+    <message>
+        <source>custom all-reduce takes 2, 4, 6, 8 or 16 ranks, not %1: NCCL is used, slower at small batches</source>
+        <translation>自定义 all-reduce 接受 2、4、6、8 或 16 个 rank，不接受 %1：改用 NCCL，小批量时较慢</translation>
+    </message>
+    <message>
+        <source>custom all-reduce is off for %1 GPUs on PCIe: NCCL is used, slower at small batches</source>
+        <translation>%1 个 PCIe GPU 时自定义 all-reduce 关闭：改用 NCCL，小批量时较慢</translation>
+    </message>
+    <message>
+        <source>TP=2 with pipeline stages</source>
+        <translation>TP=2 加流水线阶段</translation>
+    </message>
+    <message>
+        <source>MLP columns %1 / %2 = %3 cut a GPTQ group of %4: kernels accept it, but may fail at the first product (Hopper) or answer wrongly (ExLlama)</source>
+        <translation>MLP 列 %1 / %2 = %3 切开了大小为 %4 的 GPTQ 组：内核会接受，但可能在第一次乘积时失败（Hopper）或给出错误答案（ExLlama）</translation>
+    </message>
+    <message>
+        <source>unrecognized arguments: --enable-expert-parallel; it came with vLLM 0.8</source>
+        <translation>无法识别的参数：--enable-expert-parallel；它从 vLLM 0.8 起提供</translation>
+    </message>
+    <message>
+        <source>a newer vLLM, or no expert parallelism</source>
+        <translation>更新的 vLLM，或不用专家并行</translation>
+    </message>
+    <message>
+        <source>&quot;Number of experts in the model must be greater than 0 when expert parallelism is enabled.&quot;</source>
+        <translation>&quot;Number of experts in the model must be greater than 0 when expert parallelism is enabled.&quot;（该模型没有专家）</translation>
+    </message>
+    <message>
+        <source>no expert parallelism: the model is dense</source>
+        <translation>不用专家并行：该模型是稠密模型</translation>
+    </message>
+    <message>
+        <source>no expert parallelism</source>
+        <translation>不用专家并行</translation>
+    </message>
+    <message>
+        <source>sparse latent attention has no backend below compute capability 9.0: &quot;No valid attention backend found&quot;</source>
+        <translation>计算能力低于 9.0 时稀疏潜在注意力没有后端：&quot;No valid attention backend found&quot;</translation>
+    </message>
+    <message>
+        <source>Hopper or newer GPUs</source>
+        <translation>Hopper 或更新的 GPU</translation>
+    </message>
+    <message>
+        <source>%1 vision heads do not divide by %2 (%3): the vision tower is held whole on each rank, or stops where its class has no copy of it</source>
+        <translation>%1 个视觉头不能被 %2 整除（%3）：视觉塔在每个 rank 上完整保存；若其模型类不支持复制则会停止</translation>
+    </message>
+    <message>
+        <source>%1 experts on %2 ranks: the first %3 hold one more</source>
+        <translation>%1 个专家分布在 %2 个 rank 上：前 %3 个多一个</translation>
+    </message>
+    <message>
+        <source>--ep-size is for models with experts; this one is dense</source>
+        <translation>--ep-size 用于有专家的模型；该模型是稠密模型</translation>
+    </message>
+    <message>
+        <source>--ep_size is for models with experts; this one is dense</source>
+        <translation>--ep_size 用于有专家的模型；该模型是稠密模型</translation>
+    </message>
+    <message>
+        <source>%1 experts do not divide by --ep-size %2 (%3): whole experts are dealt evenly only; the workers stop at &quot;assert num_experts % self.moe_ep_size == 0&quot;</source>
+        <translation>%1 个专家不能被 --ep-size %2 整除（%3）：完整专家只能均匀分配；工作进程在 &quot;assert num_experts % self.moe_ep_size == 0&quot; 处停止</translation>
+    </message>
+    <message>
+        <source>attention in %1 replicas of %2 GPUs: each holds its own requests&apos; cache, experts are shared</source>
+        <translation>注意力分为 %1 个副本，每个 %2 块 GPU：各自保存自己请求的缓存，专家共享</translation>
+    </message>
+    <message>
+        <source>attention on %1 ranks and %2 replicas: attention data parallelism keeps it whole on each rank</source>
+        <translation>注意力分布在 %1 个 rank 和 %2 个副本上：注意力数据并行要求每个 rank 保存完整的注意力</translation>
+    </message>
+    <message>
+        <source>TP=1 with DP=%1</source>
+        <translation>TP=1 且 DP=%1</translation>
+    </message>
+    <message>
+        <source>LMDeploy reads no GGUF</source>
+        <translation>LMDeploy 不读取 GGUF</translation>
+    </message>
+    <message>
+        <source>LMDeploy has no pipeline stages</source>
+        <translation>LMDeploy 没有流水线阶段</translation>
+    </message>
+    <message>
+        <source>TP, or %1 replicas of TP=%2</source>
+        <translation>使用 TP，或 %1 个 TP=%2 的副本</translation>
+    </message>
+    <message>
+        <source>TurboMind deals columns of experts, not whole ones</source>
+        <translation>TurboMind 按列切分专家，而不是分配完整专家</translation>
+    </message>
+    <message>
+        <source>no expert parallelism, or LMDeploy&apos;s PyTorch engine</source>
+        <translation>不用专家并行，或使用 LMDeploy 的 PyTorch 引擎</translation>
+    </message>
+    <message>
+        <source>%1 query heads do not divide by %2 (%3); TurboMind stops at its check of the attention layer</source>
+        <translation>%1 个 query 头不能被 %2 整除（%3）；TurboMind 在检查注意力层时停止</translation>
+    </message>
+    <message>
+        <source>%1 KV heads are repeated up to %2 for %3 ranks, and %4</source>
+        <translation>%1 个 KV 头为 %3 个 rank 重复到 %2 个，且 %4</translation>
+    </message>
+    <message>
+        <source>the embedding is divided along %1 hidden columns (%2)</source>
+        <translation>嵌入沿 %1 个隐藏列切分（%2）</translation>
+    </message>
+    <message>
+        <source>MLP columns %1 are filled up with zeros to %2 (%3 groups of %4 on each of %5 ranks)</source>
+        <translation>MLP 的 %1 列补零到 %2（%5 个 rank 各 %3 组，每组 %4）</translation>
+    </message>
+    <message>
+        <source>GPU %1 (%2): %3 = %4 GiB, budget %5 = %6 GiB: %7 GiB too much</source>
+        <translation>GPU %1（%2）：%3 = %4 GiB，预算 %5 = %6 GiB：超出 %7 GiB</translation>
+    </message>
+    <message>
+        <source>GPU %1 (%2): %3 = %4 GiB, budget %5 = %6 GiB: only %7 GiB left</source>
+        <translation>GPU %1（%2）：%3 = %4 GiB，预算 %5 = %6 GiB：只剩 %7 GiB</translation>
+    </message>
+    <message>
+        <source>%1 GiB free at start x %2</source>
+        <translation>启动时空闲 %1 GiB × %2</translation>
+    </message>
+    <message>
+        <source>weights and activations, and %1 of what they leave of %2 GiB</source>
+        <translation>权重与激活，加上 %2 GiB 中其余部分的 %1</translation>
+    </message>
+    <message>
+        <source>%1 GiB - %2 for the CUDA context and a margin</source>
+        <translation>%1 GiB - %2（CUDA 上下文与余地）</translation>
+    </message>
+    <message>
+        <source>weights %1 + activations %2 + %3</source>
+        <translation>权重 %1 + 激活 %2 + %3</translation>
+    </message>
+    <message>
+        <source>weights %1 + %2</source>
+        <translation>权重 %1 + %2</translation>
+    </message>
+    <message>
+        <source>graphs %1 + %2</source>
+        <translation>图 %1 + %2</translation>
+    </message>
+    <message>
+        <source>runtime %1 + %2</source>
+        <translation>运行时 %1 + %2</translation>
+    </message>
+    <message>
+        <source>KV cache %1 for %2 request of %3 tokens</source>
+        <translation>KV 缓存 %1（%2 个请求，每个 %3 词元）</translation>
+    </message>
+    <message>
+        <source>KV cache %1 for %2 requests of %3 tokens</source>
+        <translation>KV 缓存 %1（%2 个请求，每个 %3 词元）</translation>
+    </message>
+    <message>
+        <source>unknown: the weights do not fit</source>
+        <translation>未知：权重放不下</translation>
+    </message>
+    <message>
+        <source>TP sizes that work: %1</source>
+        <translation>可用的 TP 大小：%1</translation>
+    </message>
+    <message>
+        <source>TP=%1 with PP=%2 uses all %3 GPUs; %4</source>
+        <translation>TP=%1 加 PP=%2 用上全部 %3 块 GPU；%4</translation>
+    </message>
+    <message>
+        <source>%1 replicas of %2</source>
+        <translation>%1 个 %2 副本</translation>
+    </message>
+    <message>
+        <source>%1 (%2 GPUs) fits</source>
+        <translation>%1（%2 块 GPU）放得下</translation>
+    </message>
+    <message>
+        <source>%1 requests at once instead of %2</source>
+        <translation>同时 %1 个请求而不是 %2 个</translation>
+    </message>
+    <message>
+        <source>%1, or %2 fits</source>
+        <translation>%1，或 %2 放得下</translation>
+    </message>
+    <message>
+        <source>%1 requests at once instead of %2, or %3 (%4 GPUs) fits</source>
+        <translation>同时 %1 个请求而不是 %2 个，或 %3（%4 块 GPU）放得下</translation>
+    </message>
+    <message>
+        <source>--max-model-len %1, or %2 (%3 GPUs) fits</source>
+        <translation>--max-model-len %1，或 %2（%3 块 GPU）放得下</translation>
+    </message>
+    <message>
+        <source>more GPUs, or more memory on each</source>
+        <translation>更多 GPU，或每块更多内存</translation>
+    </message>
+    <message>
+        <source>more GPUs, or a quantized checkpoint</source>
+        <translation>更多 GPU，或量化的检查点</translation>
+    </message>
+    <message>
+        <source>no traffic between GPUs</source>
+        <translation>GPU 之间没有通信</translation>
+    </message>
+    <message>
+        <source>only hidden states pass between stages</source>
+        <translation>阶段之间只传递隐藏状态</translation>
+    </message>
+    <message>
+        <source>host memory</source>
+        <translation>主机内存</translation>
+    </message>
+    <message>
+        <source>its all-reduces move %1 MiB a token and GPU over %2</source>
+        <translation>其 all-reduce 每词元每 GPU 经 %2 传输 %1 MiB</translation>
+    </message>
+    <message>
+        <source>%1 on %2 GPU: fits with %3 GiB to spare on the fullest%4</source>
+        <translation>%1，使用 %2 块 GPU：放得下，占用最多的一块还余 %3 GiB%4</translation>
+    </message>
+    <message>
+        <source>%1 on %2 GPUs: fits with %3 GiB to spare on the fullest%4</source>
+        <translation>%1，使用 %2 块 GPU：放得下，占用最多的一块还余 %3 GiB%4</translation>
+    </message>
+    <message>
+        <source>%1 on %2 GPU: fits tightly with %3 GiB to spare on the fullest%4</source>
+        <translation>%1，使用 %2 块 GPU：勉强放下，占用最多的一块还余 %3 GiB%4</translation>
+    </message>
+    <message>
+        <source>%1 on %2 GPUs: fits tightly with %3 GiB to spare on the fullest%4</source>
+        <translation>%1，使用 %2 块 GPU：勉强放下，占用最多的一块还余 %3 GiB%4</translation>
+    </message>
+    <message>
+        <source>%1 on %2 host device: fits with %3 GiB to spare on the fullest%4</source>
+        <translation>%1，使用 %2 个主机设备：放得下，占用最多的一个还余 %3 GiB%4</translation>
+    </message>
+    <message>
+        <source>%1 on %2 host devices: fits with %3 GiB to spare on the fullest%4</source>
+        <translation>%1，使用 %2 个主机设备：放得下，占用最多的一个还余 %3 GiB%4</translation>
+    </message>
+    <message>
+        <source>%1 on %2 host device: fits tightly with %3 GiB to spare on the fullest%4</source>
+        <translation>%1，使用 %2 个主机设备：勉强放下，占用最多的一个还余 %3 GiB%4</translation>
+    </message>
+    <message>
+        <source>%1 on %2 host devices: fits tightly with %3 GiB to spare on the fullest%4</source>
+        <translation>%1，使用 %2 个主机设备：勉强放下，占用最多的一个还余 %3 GiB%4</translation>
+    </message>
+    <message>
+        <source>, and is predicted to make the most tokens for %1 requests (%2 tokens/s); %3.</source>
+        <translation>，预计在 %1 个请求时产生最多词元（%2 词元/秒）；%3。</translation>
+    </message>
+    <message>
+        <source>, and is predicted fastest for one request (%1 tokens/s); %2.</source>
+        <translation>，预计单个请求时最快（%1 词元/秒）；%2。</translation>
+    </message>
+    <message>
+        <source>, on the fewest devices: they share one machine&apos;s memory, so more of them add room rather than speed.</source>
+        <translation>，使用最少的设备：它们共用一台机器的内存，增加设备只增加容量而不增加速度。</translation>
+    </message>
+    <message>
+        <source>, on the fewest GPUs.</source>
+        <translation>，使用最少的 GPU。</translation>
+    </message>
+    <message>
+        <source>measured here</source>
+        <translation>在此测得</translation>
+    </message>
+    <message>
+        <source>unknown: the memory bandwidth of this machine was not measured</source>
+        <translation>未知：这台机器的内存带宽没有测量</translation>
+    </message>
+    <message>
+        <source>unknown: no figures for this GPU</source>
+        <translation>未知：没有这种 GPU 的数据</translation>
+    </message>
+    <message>
+        <source>unknown: layers without attention are not modelled</source>
+        <translation>未知：没有为无注意力的层建模</translation>
+    </message>
+    <message>
+        <source>modelled: bandwidth, compute and links of the catalog at shares that timed kernels reach</source>
+        <translation>模型估算：按目录中的带宽、算力和互连，取实测内核能达到的比例</translation>
+    </message>
+    <message>
+        <source>each token&apos;s cache stands on %1 ranks of a stage: there are fewer KV heads than ranks, or one latent for all heads</source>
+        <translation>每个词元的缓存在一个阶段的 %1 个 rank 上重复：KV 头少于 rank，或所有头共用一个潜在向量</translation>
+    </message>
+    <message>
+        <source>the tightest rank decides how many blocks all ranks have; what others have room for beyond that stays empty</source>
+        <translation>最紧张的 rank 决定所有 rank 的块数；其他 rank 多出的空间空置</translation>
+    </message>
+    <message>
+        <source>memory that the engine leaves alone, for its context, communication and other programs</source>
+        <translation>引擎不使用的内存，留给上下文、通信和其他程序</translation>
+    </message>
+    <message>
+        <source>%1 of %2 GPUs are not used</source>
+        <translation>%2 块 GPU 中有 %1 块没有使用</translation>
+    </message>
+    <message>
+        <source>layers of each stage, balanced by bytes; vLLM&apos;s own split counts layers only</source>
+        <translation>每个阶段的层数，按字节均衡；vLLM 自己的切分只数层数</translation>
+    </message>
+    <message>
+        <source>layers of each stage, balanced by bytes; its own split counts layers only</source>
+        <translation>每个阶段的层数，按字节均衡；引擎自己的切分只数层数</translation>
+    </message>
+    <message>
+        <source>layers of each stage, balanced by bytes: about %1 % more tokens than the engine&apos;s own split by count</source>
+        <translation>每个阶段的层数，按字节均衡：比引擎按层数切分多约 %1 % 的词元</translation>
+    </message>
+    <message>
+        <source>layers of each stage, balanced by bytes; the engine&apos;s own split by count does not fit</source>
+        <translation>每个阶段的层数，按字节均衡；引擎按层数的切分放不下</translation>
+    </message>
+    <message>
+        <source>the GPUs of this layout</source>
+        <translation>此布局的 GPU</translation>
+    </message>
+    <message>
+        <source>the GPUs of the first replica; start each replica on its own</source>
+        <translation>第一个副本的 GPU；每个副本分别启动</translation>
+    </message>
+    <message>
+        <source>the GPUs of the ranks, in their order</source>
+        <translation>各 rank 的 GPU，按顺序</translation>
+    </message>
+    <message>
+        <source>all GPUs of the machine</source>
+        <translation>机器的全部 GPU</translation>
+    </message>
+    <message>
+        <source>ranks exchange data through /dev/shm; a container has 64 MiB of it unless told otherwise</source>
+        <translation>rank 之间通过 /dev/shm 交换数据；容器默认只有 64 MiB</translation>
+    </message>
+    <message>
+        <source>the server&apos;s port, on the machine</source>
+        <translation>服务器在机器上的端口</translation>
+    </message>
+    <message>
+        <source>as explained for the variable</source>
+        <translation>见变量的说明</translation>
+    </message>
+    <message>
+        <source>the model&apos;s files, where they are, read-only</source>
+        <translation>模型文件，位置不变，只读</translation>
+    </message>
+    <message>
+        <source>this layout as plan --format json prints it: its stages follow the cards&apos; memory</source>
+        <translation>plan --format json 输出的此布局：各阶段按显卡内存分配</translation>
+    </message>
+    <message>
+        <source>ranks that share each layer</source>
+        <translation>共同承担每一层的 rank</translation>
+    </message>
+    <message>
+        <source>stages that follow one another</source>
+        <translation>前后相接的阶段</translation>
+    </message>
+    <message>
+        <source>replicas that share the requests</source>
+        <translation>分担请求的副本</translation>
+    </message>
+    <message>
+        <source>host devices of this machine</source>
+        <translation>本机的主机设备</translation>
+    </message>
+    <message>
+        <source>memory of each host device</source>
+        <translation>每个主机设备的内存</translation>
+    </message>
+    <message>
+        <source>tokens of one request, prompt and answer</source>
+        <translation>一个请求的词元，提示与回答</translation>
+    </message>
+    <message>
+        <source>type of weights and arithmetic</source>
+        <translation>权重与运算的类型</translation>
+    </message>
+    <message>
+        <source>GPUs that share each layer</source>
+        <translation>共同承担每一层的 GPU</translation>
+    </message>
+    <message>
+        <source>whole experts on each rank in place of columns of all of them</source>
+        <translation>每个 rank 保存完整专家，而不是所有专家的列</translation>
+    </message>
+    <message>
+        <source>several machines: a Ray cluster that was started before</source>
+        <translation>多台机器：事先启动的 Ray 集群</translation>
+    </message>
+    <message>
+        <source>machines; run it on each with its own --node-rank</source>
+        <translation>机器数；在每台上以各自的 --node-rank 运行</translation>
+    </message>
+    <message>
+        <source>machines; run it on each with its --node-rank</source>
+        <translation>机器数；在每台上以各自的 --node-rank 运行</translation>
+    </message>
+    <message>
+        <source>machines; run it on each with its --node-rank and --dist-init-addr</source>
+        <translation>机器数；在每台上以各自的 --node-rank 和 --dist-init-addr 运行</translation>
+    </message>
+    <message>
+        <source>address of the first machine, as the others reach it</source>
+        <translation>第一台机器的地址，其他机器可以访问</translation>
+    </message>
+    <message>
+        <source>share of each GPU that vLLM may take</source>
+        <translation>vLLM 可使用的每块 GPU 的份额</translation>
+    </message>
+    <message>
+        <source>type of the KV cache</source>
+        <translation>KV 缓存的类型</translation>
+    </message>
+    <message>
+        <source>made while loading</source>
+        <translation>加载时生成</translation>
+    </message>
+    <message>
+        <source>no CUDA graphs: less memory, slower decoding</source>
+        <translation>不用 CUDA 图：占用较少内存，解码较慢</translation>
+    </message>
+    <message>
+        <source>the model</source>
+        <translation>模型</translation>
+    </message>
+    <message>
+        <source>GPUs of a stage; attention uses a share of them</source>
+        <translation>一个阶段的 GPU；注意力使用其中一部分</translation>
+    </message>
+    <message>
+        <source>replicas of the attention, each with its own requests</source>
+        <translation>注意力的副本，各自处理自己的请求</translation>
+    </message>
+    <message>
+        <source>attention in replicas, experts shared by all of them</source>
+        <translation>注意力分副本，专家由全部副本共享</translation>
+    </message>
+    <message>
+        <source>ranks that whole experts are dealt to</source>
+        <translation>分配完整专家的 rank</translation>
+    </message>
+    <message>
+        <source>a file with the line &quot;enable_attention_dp: true&quot;: attention whole on each rank</source>
+        <translation>包含 &quot;enable_attention_dp: true&quot; 一行的文件：每个 rank 保存完整的注意力</translation>
+    </message>
+    <message>
+        <source>tokens in one step</source>
+        <translation>一步中的词元</translation>
+    </message>
+    <message>
+        <source>share of what weights and activations leave</source>
+        <translation>权重与激活之外剩余部分的份额</translation>
+    </message>
+    <message>
+        <source>all layers on GPUs</source>
+        <translation>所有层放在 GPU 上</translation>
+    </message>
+    <message>
+        <source>how devices share the model</source>
+        <translation>设备如何分担模型</translation>
+    </message>
+    <message>
+        <source>layers of each device, the output layer counted</source>
+        <translation>每个设备的层数，含输出层</translation>
+    </message>
+    <message>
+        <source>the tensor split needs flash attention</source>
+        <translation>张量切分需要 flash attention</translation>
+    </message>
+    <message>
+        <source>tokens of all requests together</source>
+        <translation>全部请求的词元之和</translation>
+    </message>
+    <message>
+        <source>requests at once</source>
+        <translation>同时的请求数</translation>
+    </message>
+    <message>
+        <source>type of the cached keys</source>
+        <translation>缓存的 key 类型</translation>
+    </message>
+    <message>
+        <source>type of the cached values</source>
+        <translation>缓存的 value 类型</translation>
+    </message>
+    <message>
+        <source>the engine whose rules this plan follows</source>
+        <translation>本规划所依据的引擎</translation>
+    </message>
+    <message>
+        <source>share of what the weights leave for the KV cache</source>
+        <translation>权重之外剩余部分中用于 KV 缓存的份额</translation>
+    </message>
+    <message>
+        <source>at least one</source>
+        <translation>至少一个</translation>
+    </message>
+    <message>
+        <source>a model without layers</source>
+        <translation>没有层的模型</translation>
+    </message>
+    <message>
+        <source>more than 0 and at most 1</source>
+        <translation>大于 0 且不超过 1</translation>
+    </message>
+    <message>
+        <source>an engine that deals whole experts</source>
+        <translation>能分配完整专家的引擎</translation>
+    </message>
+    <message>
+        <source>plan with --engine vllm, sglang or tensorrt-llm</source>
+        <translation>改用 --engine vllm、sglang 或 tensorrt-llm 规划</translation>
+    </message>
+    <message>
+        <source>at most %1 (the model&apos;s positions)</source>
+        <translation>最多 %1（模型的位置数）</translation>
+    </message>
+    <message>
+        <source>none: Headroom runs a checkpoint as it is stored</source>
+        <translation>不设置：Headroom 按检查点的存储格式运行</translation>
+    </message>
+    <message>
+        <source>none: llama.cpp runs a GGUF as it is stored</source>
+        <translation>不设置：llama.cpp 按 GGUF 的存储格式运行</translation>
+    </message>
+    <message>
+        <source>open a GGUF of the wanted type</source>
+        <translation>打开所需类型的 GGUF</translation>
+    </message>
+    <message>
+        <source>auto, float32, float16 or bfloat16</source>
+        <translation>auto、float32、float16 或 bfloat16</translation>
+    </message>
+    <message>
+        <source>auto, float32, float16, bfloat16 or fp8</source>
+        <translation>auto、float32、float16、bfloat16 或 fp8</translation>
+    </message>
+    <message>
+        <source>auto, bfloat16, float16, fp8, fp8_e4m3 or fp8_e5m2</source>
+        <translation>auto、bfloat16、float16、fp8、fp8_e4m3 或 fp8_e5m2</translation>
+    </message>
+    <message>
+        <source>auto, float32, float16, bfloat16, q8_0, q4_0 or q4_1</source>
+        <translation>auto、float32、float16、bfloat16、q8_0、q4_0 或 q4_1</translation>
+    </message>
+    <message>
+        <source>fp8 or int8</source>
+        <translation>fp8 或 int8</translation>
+    </message>
+    <message>
+        <source>or open a checkpoint that is quantized so</source>
+        <translation>或打开这样量化的检查点</translation>
+    </message>
+    <message>
+        <source>nothing: llama.cpp takes what it needs and leaves a margin of 1024 MiB</source>
+        <translation>不设置：llama.cpp 按需占用并留出 1024 MiB</translation>
+    </message>
+    <message>
+        <source>a version such as vllm@0.21</source>
+        <translation>版本，例如 vllm@0.21</translation>
+    </message>
+    <message>
+        <source>%1, with @VERSION where needed</source>
+        <translation>%1，需要时加 @版本</translation>
+    </message>
+    <message>
+        <source>at most %1 GPUs in all</source>
+        <translation>总共最多 %1 块 GPU</translation>
+    </message>
+    <message>
+        <source>%1 to %2</source>
+        <translation>%1 到 %2</translation>
+    </message>
+    <message>
+        <source>rank %1 (stage %2, GPU %3)</source>
+        <translation>rank %1（阶段 %2，GPU %3）</translation>
+    </message>
+    <message>
+        <source>a budget of %1 %2 (%3 x %4 %5)</source>
+        <translation>预算 %1 %2（%3 × %4 %5）</translation>
+    </message>
+    <message>
+        <source>a budget of %1 %2 (%3 x %4 %5 for %6 ranks)</source>
+        <translation>预算 %1 %2（%3 × %4 %5，供 %6 个 rank）</translation>
+    </message>
+    <message>
+        <source>%1 %2 (weights %3 + activations %4 + %5 for one sequence of %6 tokens)</source>
+        <translation>%1 %2（权重 %3 + 激活 %4 + 一个 %6 词元的序列 %5）</translation>
+    </message>
+    <message>
+        <source>lower the maximum length, give the device more memory, or use more ranks</source>
+        <translation>降低最大长度，给设备更多内存，或使用更多 rank</translation>
+    </message>
+    <message>
+        <source>a GPU of %1 bytes</source>
+        <translation>%1 字节的 GPU</translation>
+    </message>
+    <message>
+        <source>at least 16 MiB each</source>
+        <translation>每块至少 16 MiB</translation>
+    </message>
+    <message>
+        <source>write the unit: 24GiB</source>
+        <translation>写上单位：24GiB</translation>
+    </message>
+    <message>
+        <source>GPUs &quot;%1&quot;</source>
+        <translation>GPU “%1”</translation>
+    </message>
+    <message>
+        <source>nothing</source>
+        <translation>空</translation>
+    </message>
+    <message>
+        <source>&quot;%1&quot;</source>
+        <translation>“%1”</translation>
+    </message>
+    <message>
+        <source>a GPU of the catalog or a size such as 24GiB</source>
+        <translation>目录中的 GPU，或大小如 24GiB</translation>
+    </message>
+    <message>
+        <source>nearest names: %1</source>
+        <translation>相近的名称：%1</translation>
+    </message>
+    <message>
+        <source>local, 6xA800-80GB, 2x24GiB,1x48GiB or 2n8xH100-80GB</source>
+        <translation>local、6xA800-80GB、2x24GiB,1x48GiB 或 2n8xH100-80GB</translation>
+    </message>
+    <message>
+        <source>an empty item</source>
+        <translation>空的一项</translation>
+    </message>
+    <message>
+        <source>GPUs a node, as in 2n8xH100-80GB</source>
+        <translation>每个节点的 GPU 数，如 2n8xH100-80GB</translation>
+    </message>
+    <message>
+        <source>%1 x %2 GPUs</source>
+        <translation>%1 x %2 块 GPU</translation>
+    </message>
+    <message>
+        <source>tensor-parallel size %1</source>
+        <translation>张量并行大小 %1</translation>
+    </message>
+    <message>
+        <source>%1 query heads</source>
+        <translation>%1 个 query 头</translation>
+    </message>
+    <message>
+        <source>%1 query heads, expected at most one rank a head</source>
+        <translation>%1 个 query 头，应为每个头最多一个 rank</translation>
+    </message>
+    <message>
+        <source>at most one rank a head</source>
+        <translation>每个头最多一个 rank</translation>
+    </message>
+    <message>
+        <source>use TP=%1 or fewer, or pipeline stages</source>
+        <translation>使用 TP=%1 或更小，或流水线阶段</translation>
+    </message>
+    <message>
+        <source>%1 query heads of %2 with o_proj in blocks of %3 (heads stay together by %4)</source>
+        <translation>%1 个大小为 %2 的 query 头，o_proj 的块为 %3（每 %4 个头不拆开）</translation>
+    </message>
+    <message>
+        <source>%1 query heads of %2 with o_proj in blocks of %3 (heads stay together by %4), expected at most %5 ranks</source>
+        <translation>%1 个大小为 %2 的 query 头，o_proj 的块为 %3（每 %4 个头不拆开），应为最多 %5 个 rank</translation>
+    </message>
+    <message>
+        <source>at most %1 ranks</source>
+        <translation>最多 %1 个 rank</translation>
+    </message>
+    <message>
+        <source>sizes of 1 or more</source>
+        <translation>大小至少为 1</translation>
+    </message>
+    <message>
+        <source>pipeline size %1</source>
+        <translation>流水线大小 %1</translation>
+    </message>
+    <message>
+        <source>%1 layers</source>
+        <translation>%1 层</translation>
+    </message>
+    <message>
+        <source>at least one layer a stage</source>
+        <translation>每个阶段至少一层</translation>
+    </message>
+    <message>
+        <source>use PP=%1 or fewer</source>
+        <translation>使用 PP=%1 或更小</translation>
+    </message>
+    <message>
+        <source>tensor-parallel size %1: %2, expected %3</source>
+        <translation>张量并行大小 %1：%2，应为 %3</translation>
+    </message>
+    <message>
+        <source>chunked attention</source>
+        <translation>分块注意力</translation>
+    </message>
+    <message>
+        <source>latent attention (MLA)</source>
+        <translation>潜在注意力（MLA）</translation>
+    </message>
+    <message>
+        <source>linear attention</source>
+        <translation>线性注意力</translation>
+    </message>
+    <message>
+        <source>Mamba layers</source>
+        <translation>Mamba 层</translation>
+    </message>
+    <message>
+        <source>short convolutions</source>
+        <translation>短卷积</translation>
+    </message>
+    <message>
+        <source>cross attention</source>
+        <translation>交叉注意力</translation>
+    </message>
+    <message>
+        <source>compressed attention</source>
+        <translation>压缩注意力</translation>
+    </message>
+    <message>
+        <source>layers without attention</source>
+        <translation>没有注意力的层</translation>
+    </message>
+    <message>
+        <source>experts of unknown number for a token</source>
+        <translation>每词元专家数未知</translation>
+    </message>
+    <message>
+        <source>layers without an MLP</source>
+        <translation>没有 MLP 的层</translation>
+    </message>
+    <message>
+        <source>MLP without a gate</source>
+        <translation>没有门控的 MLP</translation>
+    </message>
+    <message>
+        <source>a bias of the output head</source>
+        <translation>输出头的偏置</translation>
+    </message>
+    <message>
+        <source>mixture of experts</source>
+        <translation>混合专家</translation>
+    </message>
+    <message>
+        <source>%1 quantization</source>
+        <translation>%1 量化</translation>
+    </message>
+    <message>
+        <source>a JSON object</source>
+        <translation>JSON 对象</translation>
+    </message>
+    <message>
+        <source>valid JSON</source>
+        <translation>有效的 JSON</translation>
+    </message>
+    <message>
+        <source>the file is damaged or truncated; fetch it again</source>
+        <translation>文件损坏或被截断；请重新获取</translation>
+    </message>
+    <message>
+        <source>JSON of type %1</source>
+        <translation>类型为 %1 的 JSON</translation>
+    </message>
+    <message>
+        <source>an integer from %1 to %2</source>
+        <translation>%1 到 %2 的整数</translation>
+    </message>
+    <message>
+        <source>a number from %1 to %2</source>
+        <translation>%1 到 %2 的数</translation>
+    </message>
+    <message>
+        <source>true or false</source>
+        <translation>true 或 false</translation>
+    </message>
+    <message>
+        <source>a list of integers from %1 to %2</source>
+        <translation>%1 到 %2 的整数列表</translation>
+    </message>
+    <message>
+        <source>a list of numbers</source>
+        <translation>数的列表</translation>
+    </message>
+    <message>
+        <source>a list of strings</source>
+        <translation>字符串列表</translation>
+    </message>
+    <message>
+        <source>an object</source>
+        <translation>对象</translation>
+    </message>
+    <message>
+        <source>no such file</source>
+        <translation>没有这个文件</translation>
+    </message>
+    <message>
+        <source>a file that can be read</source>
+        <translation>可读取的文件</translation>
+    </message>
+    <message>
+        <source>something that is not a regular file</source>
+        <translation>不是普通文件</translation>
+    </message>
+    <message>
+        <source>a read error</source>
+        <translation>读取错误</translation>
+    </message>
+    <message>
+        <source>check the disk</source>
+        <translation>请检查磁盘</translation>
+    </message>
+    <message>
+        <source>a JSON file of at most %1 MiB</source>
+        <translation>最多 %1 MiB 的 JSON 文件</translation>
+    </message>
+    <message>
+        <source>an empty file</source>
+        <translation>空文件</translation>
+    </message>
+    <message>
+        <source>download it again</source>
+        <translation>请重新下载</translation>
+    </message>
+    <message>
+        <source>a Git LFS pointer of %1 bytes</source>
+        <translation>%1 字节的 Git LFS 指针</translation>
+    </message>
+    <message>
+        <source>a Git LFS pointer of %1 bytes (the real file has %2)</source>
+        <translation>%1 字节的 Git LFS 指针（真实文件为 %2）</translation>
+    </message>
+    <message>
+        <source>fetch the real file: `git lfs install &amp;&amp; git lfs pull` in the clone, or download it from the hub</source>
+        <translation>获取真实文件：在克隆中运行 `git lfs install &amp;&amp; git lfs pull`，或从模型库下载</translation>
+    </message>
+    <message>
+        <source>an HTML page of %1 bytes</source>
+        <translation>%1 字节的 HTML 页面</translation>
+    </message>
+    <message>
+        <source>download the raw file; a page is what a login, a licence form or a wrong link returns</source>
+        <translation>请下载原始文件；登录页、许可表单或错误链接会返回网页</translation>
+    </message>
+    <message>
+        <source>a server&apos;s message: %1</source>
+        <translation>服务器的消息：%1</translation>
+    </message>
+    <message>
+        <source>download it again with access to the model</source>
+        <translation>请在获得模型访问权后重新下载</translation>
+    </message>
+    <message>
+        <source>only zero bytes at the begin</source>
+        <translation>开头全是零字节</translation>
+    </message>
+    <message>
+        <source>only zero bytes at the beginning</source>
+        <translation>开头全是零字节</translation>
+    </message>
+    <message>
+        <source>the download was reserved on disk and never filled; download it again</source>
+        <translation>下载只在磁盘上预留而没有写入；请重新下载</translation>
+    </message>
+    <message>
+        <source>one value for each of the %1 layers</source>
+        <translation>%1 层各一个值</translation>
+    </message>
+    <message>
+        <source>the size of the vocabulary</source>
+        <translation>词表的大小</translation>
+    </message>
+    <message>
+        <source>RoPE scaling &quot;%1&quot;</source>
+        <translation>RoPE 缩放 &quot;%1&quot;</translation>
+    </message>
+    <message>
+        <source>RoPE scaling &quot;%1&quot; is unknown</source>
+        <translation>未知的 RoPE 缩放 &quot;%1&quot;</translation>
+    </message>
+    <message>
+        <source>at least one layer with attention heads</source>
+        <translation>至少一个有注意力头的层</translation>
+    </message>
+    <message>
+        <source>a divisor of the %1 query heads</source>
+        <translation>%1 个 query 头的约数</translation>
+    </message>
+    <message>
+        <source>no general.architecture in the metadata</source>
+        <translation>元数据中没有 general.architecture</translation>
+    </message>
+    <message>
+        <source>the architecture&apos;s name</source>
+        <translation>架构的名称</translation>
+    </message>
+    <message>
+        <source>is this a model, or a part of one?</source>
+        <translation>这是模型，还是模型的一部分？</translation>
+    </message>
+    <message>
+        <source>the image or audio part of a model</source>
+        <translation>模型的图像或音频部分</translation>
+    </message>
+    <message>
+        <source>a language model</source>
+        <translation>语言模型</translation>
+    </message>
+    <message>
+        <source>open the GGUF file beside it</source>
+        <translation>请打开旁边的 GGUF 文件</translation>
+    </message>
+    <message>
+        <source>an adapter (LoRA)</source>
+        <translation>适配器（LoRA）</translation>
+    </message>
+    <message>
+        <source>open the model that it was trained for</source>
+        <translation>请打开它所针对的模型</translation>
+    </message>
+    <message>
+        <source>an importance matrix</source>
+        <translation>重要性矩阵</translation>
+    </message>
+    <message>
+        <source>architecture &quot;%1&quot; is unknown: the common keys are read</source>
+        <translation>未知的架构 &quot;%1&quot;：按通用键读取</translation>
+    </message>
+    <message>
+        <source>architecture &quot;%1&quot;</source>
+        <translation>架构 &quot;%1&quot;</translation>
+    </message>
+    <message>
+        <source>no metadata key %1</source>
+        <translation>没有元数据键 %1</translation>
+    </message>
+    <message>
+        <source>an integer from 1 to %1</source>
+        <translation>1 到 %1 的整数</translation>
+    </message>
+    <message>
+        <source>%1 of %2 bytes at byte %3, past the end of the file (%4 bytes)</source>
+        <translation>%2 字节的%1位于第 %3 字节，超出文件末尾（%4 字节）</translation>
+    </message>
+    <message>
+        <source>a complete GGUF file</source>
+        <translation>完整的 GGUF 文件</translation>
+    </message>
+    <message>
+        <source>the download is truncated; fetch it again</source>
+        <translation>下载被截断；请重新获取</translation>
+    </message>
+    <message>
+        <source>the download is truncated, or the file was split into raw parts; fetch it again</source>
+        <translation>下载被截断，或文件被切成原始分块；请重新获取</translation>
+    </message>
+    <message>
+        <source>at most %1 bytes</source>
+        <translation>最多 %1 字节</translation>
+    </message>
+    <message>
+        <source>metadata key %1 of value type %2</source>
+        <translation>元数据键 %1 的值类型为 %2</translation>
+    </message>
+    <message>
+        <source>a value type from 0 to 12</source>
+        <translation>0 到 12 的值类型</translation>
+    </message>
+    <message>
+        <source>the file is damaged or newer than this reader</source>
+        <translation>文件损坏，或比本程序更新</translation>
+    </message>
+    <message>
+        <source>metadata key %1 with arrays inside an array</source>
+        <translation>元数据键 %1 的数组中含有数组</translation>
+    </message>
+    <message>
+        <source>an array of numbers or strings</source>
+        <translation>数或字符串的数组</translation>
+    </message>
+    <message>
+        <source>metadata key %1 with %2 array elements, more than the file holds</source>
+        <translation>元数据键 %1 有 %2 个数组元素，超出文件内容</translation>
+    </message>
+    <message>
+        <source>metadata key %1 with %2 array elements</source>
+        <translation>元数据键 %1 有 %2 个数组元素</translation>
+    </message>
+    <message>
+        <source>at most %1</source>
+        <translation>最多 %1</translation>
+    </message>
+    <message>
+        <source>tensor %1 with %2 dimensions</source>
+        <translation>张量 %1 有 %2 个维度</translation>
+    </message>
+    <message>
+        <source>tensor %1 with an extent of %2</source>
+        <translation>张量 %1 的某一维为 %2</translation>
+    </message>
+    <message>
+        <source>a shape that fits the file</source>
+        <translation>与文件相符的形状</translation>
+    </message>
+    <message>
+        <source>the name twice</source>
+        <translation>名称出现两次</translation>
+    </message>
+    <message>
+        <source>each name once</source>
+        <translation>每个名称一次</translation>
+    </message>
+    <message>
+        <source>an offset of %1 in %2 bytes of data</source>
+        <translation>在 %2 字节的数据中偏移 %1</translation>
+    </message>
+    <message>
+        <source>an offset of %1</source>
+        <translation>偏移 %1</translation>
+    </message>
+    <message>
+        <source>a multiple of the alignment %1</source>
+        <translation>对齐 %1 的倍数</translation>
+    </message>
+    <message>
+        <source>tensor %1 uses tensor type %2, newer than this reader</source>
+        <translation>张量 %1 使用类型 %2，比本程序更新</translation>
+    </message>
+    <message>
+        <source>rows of %1 elements of %2</source>
+        <translation>每行 %1 个 %2 元素</translation>
+    </message>
+    <message>
+        <source>a multiple of %1</source>
+        <translation>%1 的倍数</translation>
+    </message>
+    <message>
+        <source>%1 of shape [%2] at byte %3, past the end of the file (%4 bytes)</source>
+        <translation>形状为 [%2] 的%1位于第 %3 字节，超出文件末尾（%4 字节）</translation>
+    </message>
+    <message>
+        <source>a GGUF file</source>
+        <translation>GGUF 文件</translation>
+    </message>
+    <message>
+        <source>one raw piece of a file that was cut into pieces</source>
+        <translation>被切块的文件的一个原始分块</translation>
+    </message>
+    <message>
+        <source>put the pieces together first: cat model.gguf.part* &gt; model.gguf</source>
+        <translation>请先合并：cat model.gguf.part* &gt; model.gguf</translation>
+    </message>
+    <message>
+        <source>a file that shrank while it was read</source>
+        <translation>读取时变小的文件</translation>
+    </message>
+    <message>
+        <source>a header of more than %1 MiB</source>
+        <translation>超过 %1 MiB 的文件头</translation>
+    </message>
+    <message>
+        <source>%1 at the begin of %2 bytes</source>
+        <translation>%2 字节的开头为 %1</translation>
+    </message>
+    <message>
+        <source>%1 at the beginning of %2 bytes</source>
+        <translation>%2 字节的开头为 %1</translation>
+    </message>
+    <message>
+        <source>bytes %1</source>
+        <translation>字节 %1</translation>
+    </message>
+    <message>
+        <source>a GGUF file, which begins &quot;GGUF&quot;</source>
+        <translation>以 &quot;GGUF&quot; 开头的 GGUF 文件</translation>
+    </message>
+    <message>
+        <source>fetch it again, or open the file it belongs to</source>
+        <translation>请重新获取，或打开它所属的文件</translation>
+    </message>
+    <message>
+        <source>a big-endian GGUF file</source>
+        <translation>大端序的 GGUF 文件</translation>
+    </message>
+    <message>
+        <source>a little-endian one</source>
+        <translation>小端序的文件</translation>
+    </message>
+    <message>
+        <source>use the file made for this kind of machine</source>
+        <translation>请使用适合本机的文件</translation>
+    </message>
+    <message>
+        <source>GGUF version %1</source>
+        <translation>GGUF 版本 %1</translation>
+    </message>
+    <message>
+        <source>version 2 or 3</source>
+        <translation>版本 2 或 3</translation>
+    </message>
+    <message>
+        <source>convert the model again</source>
+        <translation>请重新转换模型</translation>
+    </message>
+    <message>
+        <source>%1 tensors and %2 metadata keys in %3 bytes</source>
+        <translation>%3 字节中有 %1 个张量和 %2 个元数据键</translation>
+    </message>
+    <message>
+        <source>metadata key %1 twice</source>
+        <translation>元数据键 %1 出现两次</translation>
+    </message>
+    <message>
+        <source>each key once</source>
+        <translation>每个键一次</translation>
+    </message>
+    <message>
+        <source>a power of two up to 1048576</source>
+        <translation>不超过 1048576 的二的幂</translation>
+    </message>
+    <message>
+        <source>part %1 of %2 without the first part</source>
+        <translation>第 %1 / %2 部分，没有第一部分</translation>
+    </message>
+    <message>
+        <source>part %1 of %2 without the first part beside it</source>
+        <translation>第 %1 / %2 部分，旁边没有第一部分</translation>
+    </message>
+    <message>
+        <source>download the missing parts</source>
+        <translation>请下载缺少的部分</translation>
+    </message>
+    <message>
+        <source>at most %1 parts</source>
+        <translation>最多 %1 个部分</translation>
+    </message>
+    <message>
+        <source>a split file of %1 parts under this name</source>
+        <translation>以此命名的 %1 个部分的分割文件</translation>
+    </message>
+    <message>
+        <source>a name that ends in -00001-of-%1.gguf</source>
+        <translation>以 -00001-of-%1.gguf 结尾的名称</translation>
+    </message>
+    <message>
+        <source>give the parts their original names</source>
+        <translation>请恢复各部分原来的名称</translation>
+    </message>
+    <message>
+        <source>%1 of %2 parts missing (%3)</source>
+        <translation>%2 个部分缺少 %1 个（%3）</translation>
+    </message>
+    <message>
+        <source>all parts in one folder</source>
+        <translation>所有部分在同一文件夹</translation>
+    </message>
+    <message>
+        <source>%1 tensors in all parts</source>
+        <translation>所有部分共 %1 个张量</translation>
+    </message>
+    <message>
+        <source>the parts do not belong together</source>
+        <translation>这些部分不属于同一个文件</translation>
+    </message>
+    <message>
+        <source>dtype is not given: bfloat16 is assumed</source>
+        <translation>没有给出 dtype：假定为 bfloat16</translation>
+    </message>
+    <message>
+        <source>a dtype such as &quot;bfloat16&quot;</source>
+        <translation>dtype，例如 &quot;bfloat16&quot;</translation>
+    </message>
+    <message>
+        <source>no such key</source>
+        <translation>没有这个键</translation>
+    </message>
+    <message>
+        <source>is this a language model&apos;s config.json?</source>
+        <translation>这是语言模型的 config.json 吗？</translation>
+    </message>
+    <message>
+        <source>vocab_size is not given: the class default %1 is taken</source>
+        <translation>没有给出 vocab_size：取模型类的默认值 %1</translation>
+    </message>
+    <message>
+        <source>a divisor of hidden_size %1, or the key head_dim</source>
+        <translation>hidden_size %1 的约数，或键 head_dim</translation>
+    </message>
+    <message>
+        <source>max_position_embeddings is not given: the context length is unknown</source>
+        <translation>没有给出 max_position_embeddings：上下文长度未知</translation>
+    </message>
+    <message>
+        <source>%1 factors, one for each rotated pair</source>
+        <translation>%1 个因子，每个旋转对一个</translation>
+    </message>
+    <message>
+        <source>rope_scaling lacks original_max_position_embeddings: max_position_embeddings is taken</source>
+        <translation>rope_scaling 缺少 original_max_position_embeddings：取 max_position_embeddings</translation>
+    </message>
+    <message>
+        <source>one entry for each of the %1 layers</source>
+        <translation>%1 层各一项</translation>
+    </message>
+    <message>
+        <source>full_attention, sliding_attention, chunked_attention, linear_attention, conv or mamba</source>
+        <translation>full_attention、sliding_attention、chunked_attention、linear_attention、conv 或 mamba</translation>
+    </message>
+    <message>
+        <source>a divisor of the %1 experts</source>
+        <translation>%1 个专家的约数</translation>
+    </message>
+    <message>
+        <source>at most the %1 groups</source>
+        <translation>最多 %1 个组</translation>
+    </message>
+    <message>
+        <source>at most the %1 experts of %2 groups</source>
+        <translation>最多 %2 个组中的 %1 个专家</translation>
+    </message>
+    <message>
+        <source>the number of experts used for a token is not given</source>
+        <translation>没有给出每词元使用的专家数</translation>
+    </message>
+    <message>
+        <source>at most the %1 experts</source>
+        <translation>最多 %1 个专家</translation>
+    </message>
+    <message>
+        <source>the width of one expert</source>
+        <translation>一个专家的宽度</translation>
+    </message>
+    <message>
+        <source>a size, as kv_lora_rank is given</source>
+        <translation>大小，因为给出了 kv_lora_rank</translation>
+    </message>
+    <message>
+        <source>activation &quot;%1&quot;</source>
+        <translation>激活函数 &quot;%1&quot;</translation>
+    </message>
+    <message>
+        <source>quantization_config has several groups: sizes follow the first</source>
+        <translation>quantization_config 有多个组：大小按第一组</translation>
+    </message>
+    <message>
+        <source>quantization &quot;%1&quot; is unknown: sizes are those of the unquantized model</source>
+        <translation>未知的量化 &quot;%1&quot;：按未量化的模型计算大小</translation>
+    </message>
+    <message>
+        <source>model_type is not given: sizes follow the Llama family&apos;s names</source>
+        <translation>没有给出 model_type：按 Llama 系列的名称计算大小</translation>
+    </message>
+    <message>
+        <source>model_type &quot;%1&quot; is unknown: sizes follow the Llama family&apos;s names</source>
+        <translation>未知的 model_type &quot;%1&quot;：按 Llama 系列的名称计算大小</translation>
+    </message>
+    <message>
+        <source>an unnamed model family</source>
+        <translation>未命名的模型系列</translation>
+    </message>
+    <message>
+        <source>model family &quot;%1&quot;</source>
+        <translation>模型系列 &quot;%1&quot;</translation>
+    </message>
+    <message>
+        <source>image input</source>
+        <translation>图像输入</translation>
+    </message>
+    <message>
+        <source>query and key norm without weights</source>
+        <translation>没有权重的 query 与 key 归一化</translation>
+    </message>
+    <message>
+        <source>a multiple of the %1 key heads</source>
+        <translation>%1 个 key 头的倍数</translation>
+    </message>
+    <message>
+        <source>gated attention</source>
+        <translation>门控注意力</translation>
+    </message>
+    <message>
+        <source>one multi-token prediction layer is counted, as published checkpoints hold it; config.json does not name it</source>
+        <translation>计入一个多词元预测层，因为已发布的检查点包含它；config.json 没有说明</translation>
+    </message>
+    <message>
+        <source>one letter for each of the %1 layers</source>
+        <translation>%1 层各一个字母</translation>
+    </message>
+    <message>
+        <source>branches replaced by a linear layer</source>
+        <translation>被线性层替换的分支</translation>
+    </message>
+    <message>
+        <source>a factor of hidden_size</source>
+        <translation>hidden_size 的倍率</translation>
+    </message>
+    <message>
+        <source>the first Qwen&apos;s attention scaling</source>
+        <translation>第一代 Qwen 的注意力缩放</translation>
+    </message>
+    <message>
+        <source>sparse attention</source>
+        <translation>稀疏注意力</translation>
+    </message>
+    <message>
+        <source>MiMo V2&apos;s attention</source>
+        <translation>MiMo V2 的注意力</translation>
+    </message>
+    <message>
+        <source>Gemma 4&apos;s layers</source>
+        <translation>Gemma 4 的层</translation>
+    </message>
+    <message>
+        <source>sparse mixer routing</source>
+        <translation>sparse mixer 路由</translation>
+    </message>
+    <message>
+        <source>InternLM2&apos;s order of the fused rows</source>
+        <translation>InternLM2 的融合行顺序</translation>
+    </message>
+    <message>
+        <source>Baichuan&apos;s normalized head</source>
+        <translation>Baichuan 的归一化输出头</translation>
+    </message>
+    <message>
+        <source>ChatGLM&apos;s rotary layout</source>
+        <translation>ChatGLM 的旋转布局</translation>
+    </message>
+    <message>
+        <source>block-sparse attention</source>
+        <translation>块稀疏注意力</translation>
+    </message>
+    <message>
+        <source>DBRX&apos;s layers</source>
+        <translation>DBRX 的层</translation>
+    </message>
+    <message>
+        <source>several residual streams</source>
+        <translation>多条残差流</translation>
+    </message>
+    <message>
+        <source>MiniCPM3&apos;s layers</source>
+        <translation>MiniCPM3 的层</translation>
+    </message>
+    <message>
+        <source>no weight_map</source>
+        <translation>没有 weight_map</translation>
+    </message>
+    <message>
+        <source>a map from tensors to files</source>
+        <translation>从张量到文件的映射</translation>
+    </message>
+    <message>
+        <source>a file name</source>
+        <translation>文件名</translation>
+    </message>
+    <message>
+        <source>a file name without folders</source>
+        <translation>不含文件夹的文件名</translation>
+    </message>
+    <message>
+        <source>%1 of %2 shards missing (%3)</source>
+        <translation>%2 个分片缺少 %1 个（%3）</translation>
+    </message>
+    <message>
+        <source>all files of %1</source>
+        <translation>%1 的全部文件</translation>
+    </message>
+    <message>
+        <source>download the missing files</source>
+        <translation>请下载缺少的文件</translation>
+    </message>
+    <message>
+        <source>%1 of %2 shards and no %3</source>
+        <translation>%2 个分片中的 %1 个，且没有 %3</translation>
+    </message>
+    <message>
+        <source>all shards</source>
+        <translation>全部分片</translation>
+    </message>
+    <message>
+        <source>%1 has shape [%2], by the configuration [%3]</source>
+        <translation>%1 的形状为 [%2]，按配置应为 [%3]</translation>
+    </message>
+    <message>
+        <source>%1 more tensors differ from the configuration</source>
+        <translation>另有 %1 个张量与配置不同</translation>
+    </message>
+    <message>
+        <source>the files lack %1 tensors that the configuration expects: %2</source>
+        <translation>文件缺少配置所需的 %1 个张量：%2</translation>
+    </message>
+    <message>
+        <source>the files hold %1 tensors that the configuration does not tell of: %2</source>
+        <translation>文件含有配置未说明的 %1 个张量：%2</translation>
+    </message>
+    <message>
+        <source>tensors that do not follow the configuration</source>
+        <translation>与配置不符的张量</translation>
+    </message>
+    <message>
+        <source>config.json says %1, the files hold %2</source>
+        <translation>config.json 写的是 %1，文件中是 %2</translation>
+    </message>
+    <message>
+        <source>a model folder that can be read</source>
+        <translation>可读取的模型文件夹</translation>
+    </message>
+    <message>
+        <source>an empty folder</source>
+        <translation>空文件夹</translation>
+    </message>
+    <message>
+        <source>a model folder with config.json</source>
+        <translation>含 config.json 的模型文件夹</translation>
+    </message>
+    <message>
+        <source>download the model again</source>
+        <translation>请重新下载模型</translation>
+    </message>
+    <message>
+        <source>GGUF files (%1) and no config.json</source>
+        <translation>有 GGUF 文件（%1）而没有 config.json</translation>
+    </message>
+    <message>
+        <source>give the .gguf file itself</source>
+        <translation>请直接指定 .gguf 文件</translation>
+    </message>
+    <message>
+        <source>an adapter (adapter_config.json) without config.json</source>
+        <translation>适配器（adapter_config.json），没有 config.json</translation>
+    </message>
+    <message>
+        <source>a whole model</source>
+        <translation>完整的模型</translation>
+    </message>
+    <message>
+        <source>merge the adapter into its base model first</source>
+        <translation>请先把适配器合并到基础模型</translation>
+    </message>
+    <message>
+        <source>a model in its maker&apos;s own format (params.json) without config.json</source>
+        <translation>厂商自有格式（params.json）的模型，没有 config.json</translation>
+    </message>
+    <message>
+        <source>download the Hugging Face files of the model</source>
+        <translation>请下载该模型的 Hugging Face 文件</translation>
+    </message>
+    <message>
+        <source>a tokenizer and no config.json</source>
+        <translation>有分词器而没有 config.json</translation>
+    </message>
+    <message>
+        <source>download the model&apos;s other files</source>
+        <translation>请下载模型的其他文件</translation>
+    </message>
+    <message>
+        <source>no config.json among %1</source>
+        <translation>在 %1 之中没有 config.json</translation>
+    </message>
+    <message>
+        <source>%1 and %2 more</source>
+        <translation>%1 及另外 %2 个</translation>
+    </message>
+    <message>
+        <source>is it a folder above or below?</source>
+        <translation>是不是上一级或下一级文件夹？</translation>
+    </message>
+    <message>
+        <source>the weights are PyTorch pickles, which are not read: sizes follow the configuration</source>
+        <translation>权重是 PyTorch pickle，不读取：按配置计算大小</translation>
+    </message>
+    <message>
+        <source>no weight files in the folder: sizes follow the configuration</source>
+        <translation>文件夹中没有权重文件：按配置计算大小</translation>
+    </message>
+    <message>
+        <source>tensor %1 once more (first in %2)</source>
+        <translation>张量 %1 再次出现（首次在 %2）</translation>
+    </message>
+    <message>
+        <source>each tensor in one file</source>
+        <translation>每个张量只在一个文件中</translation>
+    </message>
+    <message>
+        <source>remove the files that do not belong to the model</source>
+        <translation>请移除不属于该模型的文件</translation>
+    </message>
+    <message>
+        <source>the files hold no lm_head: the embedding is taken for it</source>
+        <translation>文件没有 lm_head：用嵌入代替</translation>
+    </message>
+    <message>
+        <source>%1 positive divisors</source>
+        <translation>%1 个正的除数</translation>
+    </message>
+    <message>
+        <source>%1 and %2 values</source>
+        <translation>%1 与 %2 个值</translation>
+    </message>
+    <message>
+        <source>%1 positive divisors each</source>
+        <translation>各 %1 个正的除数</translation>
+    </message>
+    <message>
+        <source>%1 has shape [%2], which does not follow the metadata</source>
+        <translation>%1 的形状为 [%2]，与元数据不符</translation>
+    </message>
+    <message>
+        <source>tensors whose shapes do not follow the metadata</source>
+        <translation>形状与元数据不符的张量</translation>
+    </message>
+    <message>
+        <source>tensor type %1</source>
+        <translation>张量类型 %1</translation>
+    </message>
+    <message>
+        <source>an empty name</source>
+        <translation>空名称</translation>
+    </message>
+    <message>
+        <source>a config.json, a model folder, a .gguf file or a catalog name</source>
+        <translation>config.json、模型文件夹、.gguf 文件或目录中的名称</translation>
+    </message>
+    <message>
+        <source>weights without config.json beside them</source>
+        <translation>权重旁边没有 config.json</translation>
+    </message>
+    <message>
+        <source>a model folder</source>
+        <translation>模型文件夹</translation>
+    </message>
+    <message>
+        <source>a file that begins %1</source>
+        <translation>以 %1 开头的文件</translation>
+    </message>
+    <message>
+        <source>a config.json, a model folder or a .gguf file</source>
+        <translation>config.json、模型文件夹或 .gguf 文件</translation>
+    </message>
+    <message>
+        <source>no such file or folder, and no model of this name in the catalog</source>
+        <translation>没有这个文件或文件夹，目录中也没有这个名称的模型</translation>
+    </message>
+    <message>
+        <source>a config.json, a model folder, a .gguf file or a catalog name such as Qwen/Qwen2.5-72B-Instruct</source>
+        <translation>config.json、模型文件夹、.gguf 文件，或目录中的名称，如 Qwen/Qwen2.5-72B-Instruct</translation>
+    </message>
+    <message>
+        <source>check the spelling</source>
+        <translation>请检查拼写</translation>
+    </message>
+    <message>
+        <source>download the model first, or check the spelling</source>
+        <translation>请先下载模型，或检查拼写</translation>
+    </message>
+    <message>
+        <source>a list of at most %1 natural numbers</source>
+        <translation>最多 %1 个自然数的列表</translation>
+    </message>
+    <message>
+        <source>a natural number</source>
+        <translation>自然数</translation>
+    </message>
+    <message>
+        <source>an object with dtype, shape and data_offsets</source>
+        <translation>含 dtype、shape 和 data_offsets 的对象</translation>
+    </message>
+    <message>
+        <source>a string such as &quot;BF16&quot;</source>
+        <translation>字符串，例如 &quot;BF16&quot;</translation>
+    </message>
+    <message>
+        <source>a begin before the end</source>
+        <translation>开头在结尾之前</translation>
+    </message>
+    <message>
+        <source>data up to byte %1 of %2 that the file holds</source>
+        <translation>数据到第 %1 字节，而文件有 %2 字节</translation>
+    </message>
+    <message>
+        <source>a complete file</source>
+        <translation>完整的文件</translation>
+    </message>
+    <message>
+        <source>tensor %1 has dtype %2, which this reader does not know; it is left out</source>
+        <translation>张量 %1 的 dtype 为 %2，本程序不认识；已略过</translation>
+    </message>
+    <message>
+        <source>a shape whose bytes fit the file</source>
+        <translation>字节数与文件相符的形状</translation>
+    </message>
+    <message>
+        <source>%1 elements of %2</source>
+        <translation>%1 个 %2 元素</translation>
+    </message>
+    <message>
+        <source>an even count: two are stored in a byte</source>
+        <translation>偶数：两个存在一个字节里</translation>
+    </message>
+    <message>
+        <source>%1 bytes of data</source>
+        <translation>%1 字节的数据</translation>
+    </message>
+    <message>
+        <source>%1 bytes (%2 of shape %3)</source>
+        <translation>%1 字节（形状为 %3 的 %2）</translation>
+    </message>
+    <message>
+        <source>the file is damaged; fetch it again</source>
+        <translation>文件损坏；请重新获取</translation>
+    </message>
+    <message>
+        <source>tensors %1 and %2 share bytes</source>
+        <translation>张量 %1 与 %2 共用字节</translation>
+    </message>
+    <message>
+        <source>data of their own</source>
+        <translation>各自的数据</translation>
+    </message>
+    <message>
+        <source>%1 bytes of %2 belong to no tensor</source>
+        <translation>%2 的 %1 字节不属于任何张量</translation>
+    </message>
+    <message>
+        <source>a header that begins %1</source>
+        <translation>以 %1 开头的文件头</translation>
+    </message>
+    <message>
+        <source>a JSON object of tensors</source>
+        <translation>张量的 JSON 对象</translation>
+    </message>
+    <message>
+        <source>is this a safetensors file? fetch it again</source>
+        <translation>这是 safetensors 文件吗？请重新获取</translation>
+    </message>
+    <message>
+        <source>tensor %1 twice</source>
+        <translation>张量 %1 出现两次</translation>
+    </message>
+    <message>
+        <source>a safetensors file</source>
+        <translation>safetensors 文件</translation>
+    </message>
+    <message>
+        <source>rename it to .gguf</source>
+        <translation>请改名为 .gguf</translation>
+    </message>
+    <message>
+        <source>a PyTorch pickle or zip archive</source>
+        <translation>PyTorch pickle 或 zip 归档</translation>
+    </message>
+    <message>
+        <source>convert it: save_pretrained(safe_serialization=True)</source>
+        <translation>请转换：save_pretrained(safe_serialization=True)</translation>
+    </message>
+    <message>
+        <source>a header length of %1 bytes (the file begins %2)</source>
+        <translation>文件头长度为 %1 字节（文件以 %2 开头）</translation>
+    </message>
+    <message>
+        <source>this is not a safetensors file, or it is damaged; fetch it again</source>
+        <translation>这不是 safetensors 文件，或已损坏；请重新获取</translation>
+    </message>
+    <message>
+        <source>a header of %1 bytes in a file of %2</source>
+        <translation>%2 的文件中有 %1 字节的文件头</translation>
+    </message>
+    <message>
+        <source>parse error at line %1, column %2: %3</source>
+        <translation>第 %1 行第 %2 列解析错误：%3</translation>
+    </message>
+    <message>
+        <source>%1 at 1 GiB each</source>
+        <translation>%1，每个 1 GiB</translation>
+    </message>
+    <message>
+        <source>attention of a layer has %1 pieces: %2 of %3 devices wait in every layer</source>
+        <translation>一层的注意力有 %1 份：每层有 %3 个设备中的 %2 个在等待</translation>
+    </message>
+</context>
+<context>
     <name>Headroom</name>
     <message>
         <source>Fits</source>
@@ -247,6 +2294,45 @@
         <source>TP rank %1</source>
         <translation>TP rank %1</translation>
     </message>
+    <message>
+        <source>found %1</source>
+        <translation>发现%1</translation>
+    </message>
+    <message>
+        <source>, </source>
+        <comment>between what was found and what was expected</comment>
+        <translation>，</translation>
+    </message>
+    <message>
+        <source>expected %1</source>
+        <translation>应为%1</translation>
+    </message>
+    <message>
+        <source>Show %1</source>
+        <translation>查看 %1</translation>
+    </message>
+    <message>
+        <source>Plan for %1</source>
+        <translation>按 %1 规划</translation>
+    </message>
+    <message>
+        <source>Context of %1 tokens</source>
+        <translation>上下文 %1 个词元</translation>
+    </message>
+    <message>
+        <source>Use %1</source>
+        <translation>使用 %1</translation>
+    </message>
+    <message>
+        <source>Whole experts on each GPU</source>
+        <translation>每块 GPU 保存完整专家</translation>
+    </message>
+    <message numerus="yes">
+        <source>%n request(s) at once</source>
+        <translation>
+            <numerusform>同时 %n 个请求</numerusform>
+        </translation>
+    </message>
 </context>
 <context>
     <name>headroom::app::MainWindow</name>
@@ -435,6 +2521,10 @@ The window is licensed under GPL-3.0-or-later, the engine under Apache-2.0.</sou
     <message>
         <source>Pages</source>
         <translation>页面</translation>
+    </message>
+    <message>
+        <source>%1 cannot be written: settings and window sizes hold until the window is closed.</source>
+        <translation>无法写入 %1：设置和窗口大小只保留到窗口关闭。</translation>
     </message>
 </context>
 <context>
@@ -724,6 +2814,45 @@ The window is licensed under GPL-3.0-or-later, the engine under Apache-2.0.</sou
     </message>
 </context>
 <context>
+    <name>headroom::ui::ContextChart</name>
+    <message>
+        <source>Select a layout that the engine accepts.</source>
+        <translation>请选择引擎接受的布局。</translation>
+    </message>
+    <message>
+        <source>tokens of each request</source>
+        <translation>每个请求的词元数</translation>
+    </message>
+    <message>
+        <source>planned: %1</source>
+        <translation>规划：%1</translation>
+    </message>
+    <message>
+        <source>fits: %1</source>
+        <translation>放得下：%1</translation>
+    </message>
+    <message>
+        <source>weights and other fixed memory</source>
+        <translation>权重和其他固定内存</translation>
+    </message>
+    <message>
+        <source>KV cache</source>
+        <translation>KV 缓存</translation>
+    </message>
+    <message>
+        <source>budget %1</source>
+        <translation>预算 %1</translation>
+    </message>
+    <message>
+        <source>%1 tokens: %2 of %3 on GPU %4</source>
+        <translation>%1 个词元：GPU %4 上 %3 中的 %2</translation>
+    </message>
+    <message>
+        <source>Memory against context length</source>
+        <translation>内存与上下文长度</translation>
+    </message>
+</context>
+<context>
     <name>headroom::ui::DetailsPanel</name>
     <message>
         <source>No layout selected</source>
@@ -831,6 +2960,46 @@ The window is licensed under GPL-3.0-or-later, the engine under Apache-2.0.</sou
         <source>Time to first token</source>
         <translation>首词元时间</translation>
     </message>
+    <message>
+        <source>Does what is advised above</source>
+        <translation>执行上面的建议</translation>
+    </message>
+    <message>
+        <source>Longest context that fits</source>
+        <translation>放得下的最长上下文</translation>
+    </message>
+    <message>
+        <source>unknown</source>
+        <translation>未知</translation>
+    </message>
+    <message>
+        <source>Most requests of this length</source>
+        <translation>此长度的最多请求数</translation>
+    </message>
+    <message>
+        <source>Stages of %1 layers would have room for %2 tokens, %3 % more.</source>
+        <translation>各阶段为 %1 层时可容纳 %2 个词元，多 %3 %。</translation>
+    </message>
+    <message>
+        <source>Stages of %1 layers would have room for %2 tokens.</source>
+        <translation>各阶段为 %1 层时可容纳 %2 个词元。</translation>
+    </message>
+    <message>
+        <source>Terminal</source>
+        <translation>终端</translation>
+    </message>
+    <message>
+        <source>Docker</source>
+        <translation>Docker</translation>
+    </message>
+    <message>
+        <source>Memory that serves nothing</source>
+        <translation>没有用处的内存</translation>
+    </message>
+    <message>
+        <source>Form of the command</source>
+        <translation>命令的形式</translation>
+    </message>
 </context>
 <context>
     <name>headroom::ui::EngineCharts</name>
@@ -923,6 +3092,53 @@ The window is licensed under GPL-3.0-or-later, the engine under Apache-2.0.</sou
     </message>
 </context>
 <context>
+    <name>headroom::ui::EngineComparisonModel</name>
+    <message>
+        <source>no layout fits</source>
+        <translation>没有布局放得下</translation>
+    </message>
+    <message>
+        <source>unknown</source>
+        <translation>未知</translation>
+    </message>
+    <message>
+        <source>Engine</source>
+        <translation>引擎</translation>
+    </message>
+    <message>
+        <source>Recommended layout</source>
+        <translation>推荐布局</translation>
+    </message>
+    <message>
+        <source>Headroom</source>
+        <translation>余量</translation>
+    </message>
+    <message>
+        <source>KV tokens</source>
+        <translation>KV 词元</translation>
+    </message>
+    <message>
+        <source>Longest context</source>
+        <translation>最长上下文</translation>
+    </message>
+    <message>
+        <source>Most requests</source>
+        <translation>最多请求数</translation>
+    </message>
+    <message>
+        <source>Decode, tokens/s</source>
+        <translation>解码，词元/秒</translation>
+    </message>
+    <message>
+        <source>All requests, tokens/s</source>
+        <translation>全部请求，词元/秒</translation>
+    </message>
+    <message>
+        <source>First token, ms</source>
+        <translation>首词元，毫秒</translation>
+    </message>
+</context>
+<context>
     <name>headroom::ui::EngineProcess</name>
     <message>
         <source>headroom-engine was found neither beside this program nor in PATH</source>
@@ -934,6 +3150,12 @@ The window is licensed under GPL-3.0-or-later, the engine under Apache-2.0.</sou
     <message>
         <source>%1 The engine reported: %2</source>
         <translation>%1 引擎报告：%2</translation>
+    </message>
+    <message numerus="yes">
+        <source>nothing came from it for %n second(s). Wait, or stop it.</source>
+        <translation>
+            <numerusform>已有 %n 秒没有收到任何内容。请等待，或停止它。</numerusform>
+        </translation>
     </message>
 </context>
 <context>
@@ -977,6 +3199,29 @@ The window is licensed under GPL-3.0-or-later, the engine under Apache-2.0.</sou
     <message>
         <source>The engine is stopping.</source>
         <translation>引擎正在停止。</translation>
+    </message>
+</context>
+<context>
+    <name>headroom::ui::EnginesPage</name>
+    <message>
+        <source>Each engine at its newest known version with its own rules and memory, for the same model, GPUs and load.</source>
+        <translation>在相同的模型、GPU 和负载下，各引擎的最新已知版本按各自的规则与内存占用进行规划。</translation>
+    </message>
+    <message>
+        <source>Open a model to compare engines.</source>
+        <translation>打开模型以比较引擎。</translation>
+    </message>
+    <message>
+        <source>Engines side by side</source>
+        <translation>引擎并列比较</translation>
+    </message>
+    <message>
+        <source>&amp;Plan for %1</source>
+        <translation>按 %1 规划(&amp;P)</translation>
+    </message>
+    <message>
+        <source>&amp;Plan for this engine</source>
+        <translation>按此引擎规划(&amp;P)</translation>
     </message>
 </context>
 <context>
@@ -1145,6 +3390,60 @@ The window is licensed under GPL-3.0-or-later, the engine under Apache-2.0.</sou
     <message>
         <source>For example 6xA800-80GB, 2x24GiB,1x48GiB or 2n8xH100-80GB for two nodes of eight</source>
         <translation>例如 6xA800-80GB、2x24GiB,1x48GiB，或 2n8xH100-80GB（两个节点，每个八卡）</translation>
+    </message>
+    <message>
+        <source>Edit nodes and mixed cards</source>
+        <translation>编辑节点和混合显卡</translation>
+    </message>
+</context>
+<context>
+    <name>headroom::ui::MachineDialog</name>
+    <message>
+        <source>As text: %1</source>
+        <translation>文本形式：%1</translation>
+    </message>
+    <message>
+        <source>What-if machine</source>
+        <translation>假设的机器</translation>
+    </message>
+    <message>
+        <source>Each row is a kind of node. Nodes &quot;in one&quot; (0) stand together in a single machine. A card is a name of the catalog or a size such as 24GiB.</source>
+        <translation>每行是一种节点。节点数为“同一台”（0）的行合在一台机器里。显卡是目录中的名称，或大小如 24GiB。</translation>
+    </message>
+    <message>
+        <source>Nodes and cards</source>
+        <translation>节点与显卡</translation>
+    </message>
+    <message>
+        <source>&amp;Add row</source>
+        <translation>添加一行(&amp;A)</translation>
+    </message>
+    <message>
+        <source>&amp;Remove row</source>
+        <translation>删除一行(&amp;R)</translation>
+    </message>
+</context>
+<context>
+    <name>headroom::ui::MachineRows</name>
+    <message>
+        <source>in one</source>
+        <translation>同一台</translation>
+    </message>
+    <message>
+        <source>Nodes</source>
+        <translation>节点</translation>
+    </message>
+    <message>
+        <source>GPUs of each</source>
+        <translation>每个的 GPU 数</translation>
+    </message>
+    <message>
+        <source>Card</source>
+        <translation>显卡</translation>
+    </message>
+    <message>
+        <source>Memory</source>
+        <translation>内存</translation>
     </message>
 </context>
 <context>
@@ -1472,6 +3771,62 @@ The window is licensed under GPL-3.0-or-later, the engine under Apache-2.0.</sou
         <source>Saves the memory of captured graphs; decoding becomes slower</source>
         <translation>节省 CUDA 图占用的内存；解码会变慢</translation>
     </message>
+    <message>
+        <source>As the checkpoint</source>
+        <translation>同检查点</translation>
+    </message>
+    <message>
+        <source>None</source>
+        <translation>无</translation>
+    </message>
+    <message>
+        <source>Quanti&amp;zation</source>
+        <translation>量化(&amp;Z)</translation>
+    </message>
+    <message>
+        <source>Sequences</source>
+        <translation>序列数</translation>
+    </message>
+    <message>
+        <source>Tokens in a step</source>
+        <translation>每步词元数</translation>
+    </message>
+    <message>
+        <source>Context length</source>
+        <translation>上下文长度</translation>
+    </message>
+    <message>
+        <source>Concurrent requests</source>
+        <translation>并发请求</translation>
+    </message>
+    <message>
+        <source>What if the weights of a 16-bit model were quantized so</source>
+        <translation>假设 16 位模型的权重这样量化</translation>
+    </message>
+    <message>
+        <source>Most requests that the engine takes into one step (max-num-seqs)</source>
+        <translation>引擎一步最多处理的请求数（max-num-seqs）</translation>
+    </message>
+    <message>
+        <source>Most tokens of one step (max-num-batched-tokens)</source>
+        <translation>一步最多的词元数（max-num-batched-tokens）</translation>
+    </message>
+    <message>
+        <source>Expert &amp;parallel (EP)</source>
+        <translation>专家并行 (EP)(&amp;P)</translation>
+    </message>
+    <message>
+        <source>Whole experts on each GPU in place of columns of all of them</source>
+        <translation>每块 GPU 保存完整专家，而不是所有专家的列</translation>
+    </message>
+    <message>
+        <source>&amp;Attention data parallel</source>
+        <translation>注意力数据并行(&amp;A)</translation>
+    </message>
+    <message>
+        <source>Replicas of the attention share one set of experts</source>
+        <translation>注意力的各副本共用一组专家</translation>
+    </message>
 </context>
 <context>
     <name>headroom::ui::PlanPage</name>
@@ -1526,6 +3881,31 @@ The window is licensed under GPL-3.0-or-later, the engine under Apache-2.0.</sou
     <message>
         <source>Layouts: rows are pipeline stages, columns tensor-parallel ranks</source>
         <translation>布局：行为流水线阶段，列为张量并行 rank</translation>
+    </message>
+    <message numerus="yes">
+        <source>%1: memory of the fullest GPU when each of %n request(s) has grown to a length.</source>
+        <translation>
+            <numerusform>%1：%n 个请求各增长到某一长度时，占用最多的 GPU 的内存。</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>Memory and context</source>
+        <translation>内存与上下文</translation>
+    </message>
+    <message>
+        <source>Engines</source>
+        <translation>引擎</translation>
+    </message>
+    <message>
+        <source>Views of the plan</source>
+        <translation>规划的视图</translation>
+    </message>
+</context>
+<context>
+    <name>headroom::ui::PlanSession</name>
+    <message>
+        <source>%1: found a name that is no UTF-8 text, expected one; rename the file or folder</source>
+        <translation>%1：名称不是 UTF-8 文本；请重命名文件或文件夹</translation>
     </message>
 </context>
 <context>

@@ -22,6 +22,7 @@
 #include <QTableView>
 #include <QTemporaryDir>
 #include <QtTest>
+#include <cstdio>
 #include <memory>
 
 using namespace headroom;
@@ -221,6 +222,20 @@ class PlanPageTest : public QObject {
     // A good model takes the message away.
     m_session->openModel(kStoryModel);
     QTRY_VERIFY_WITH_TIMEOUT(m_page->notices().text(QStringLiteral("open")).isEmpty(), kPlanTimeoutMs);
+  }
+
+  void aNameThatIsNoTextIsToldAndNotCalledMissing() {
+    const QByteArray name = QFile::encodeName(m_folder->path()) + "/caf\xe9.gguf";
+    FILE* file = std::fopen(name.constData(), "w");
+    QVERIFY(file);
+    std::fclose(file);
+    QSignalSpy failed(m_session.get(), &PlanSession::openFailed);
+    m_session->openModel(QFile::decodeName(name));
+    QTRY_COMPARE_WITH_TIMEOUT(failed.count(), 1, kPlanTimeoutMs);
+    QVERIFY(!m_session->isOpening());
+    QCOMPARE(std::remove(name.constData()), 0);  // QTemporaryDir cannot name it
+    QVERIFY2(m_page->notices().text(QStringLiteral("open")).contains(QStringLiteral("UTF-8")),
+             qPrintable(m_page->notices().text(QStringLiteral("open"))));
   }
 
   void gpusThatCannotBeReadGetALineBeneathTheField() {

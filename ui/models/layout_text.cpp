@@ -109,7 +109,8 @@ std::vector<EngineKind> plannedEngines() {
 QStringList engineVersions(EngineKind kind) {
   // Ends of the ranges in which an engine's rules or its memory differ.
   if (engineName(kind) == "vllm")
-    return {QStringLiteral("0.32"), QStringLiteral("0.31"), QStringLiteral("0.20"), QStringLiteral("0.10"), QStringLiteral("0.6")};
+    return {QStringLiteral("0.32"), QStringLiteral("0.31"), QStringLiteral("0.20"), QStringLiteral("0.10"),
+            QStringLiteral("0.6")};
   return {};
 }
 

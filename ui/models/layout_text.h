@@ -5,12 +5,14 @@
 #include "core/launch/planner.h"
 
 #include <QString>
+#include <QStringList>
+#include <vector>
 
 namespace headroom::ui {
 
 // "TP2 × PP3", "TP2 × PP3 × DP2".
 QString layoutName(int tp, int pp, int dp);
-inline QString layoutName(const LayoutPlan& layout) { return layoutName(layout.tp, layout.pp, layout.dp); }
+QString layoutName(const LayoutPlan& layout);  // with "× EP16" where whole experts are dealt to ranks
 
 // "Fits", "Tight", "Does not fit", "Not possible".
 QString verdictText(Verdict verdict);
@@ -26,6 +28,10 @@ QString provenanceText(Provenance provenance);
 
 // "vLLM", "Headroom" …
 QString engineTitle(EngineKind kind);
+// The engines that can be planned for, in the order they are offered.
+std::vector<EngineKind> plannedEngines();
+// Versions worth offering, newest first: where rules or memory change. Empty: the version makes no difference.
+QStringList engineVersions(EngineKind kind);
 
 // "Qwen2ForCausalLM · 80 layers · 64 heads, 8 KV heads · …"
 QString modelFacts(const ModelSource& source);

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/models/plan_session.h"
 
+#include "ui/models/core_text.h"
 #include "ui/models/layout_text.h"
+
+#include <QFileInfo>
 
 namespace headroom::ui {
 
@@ -24,6 +27,12 @@ void PlanSession::openModel(const QString& model) {
   const uint64_t generation = ++m_openGeneration;
   m_opening = true;
   emit openStarted(model);
+  if (model.contains(QChar::ReplacementCharacter) && !QFileInfo::exists(model)) {
+    // Bytes that no text can hold were lost on the way here, so the file would not be found.
+    m_opening = false;
+    emit openFailed(model, tr("%1: found a name that is no UTF-8 text, expected one; rename the file or folder").arg(model));
+    return;
+  }
   QMetaObject::invokeMethod(m_worker, [this, generation, model, name = model.toStdString()] {
     if (generation != m_openGeneration) return;
     auto opened = std::make_shared<Result<ModelSource>>(headroom::openModel(name));
@@ -33,7 +42,7 @@ void PlanSession::openModel(const QString& model) {
           if (generation != m_openGeneration) return;
           m_opening = false;
           if (!opened->has_value()) {
-            emit openFailed(model, fromCore(opened->error().message()));
+            emit openFailed(model, errorText(opened->error()));
             return;
           }
           m_model = std::make_shared<const ModelSource>(std::move(**opened));
@@ -80,6 +89,7 @@ void PlanSession::refresh() {
 void PlanSession::replan() {
   const uint64_t generation = ++m_planGeneration;
   m_report.reset();
+  m_answers.clear();
   if (!m_model) return;
   m_planning = true;
   emit planningStarted();
@@ -92,11 +102,44 @@ void PlanSession::replan() {
           if (generation != m_planGeneration) return;
           m_planning = false;
           if (!planned->has_value()) {
-            emit planFailed(fromCore(planned->error().message()));
+            emit planFailed(errorText(planned->error()));
             return;
           }
           m_report = std::make_shared<const PlanReport>(std::move(**planned));
           emit planReady();
+        },
+        Qt::QueuedConnection);
+  });
+}
+
+void PlanSession::compareEngines() {
+  if (!m_model) return;
+  const uint64_t generation = m_planGeneration;
+  QMetaObject::invokeMethod(m_worker, [this, generation, model = m_model, machine = m_machine, options = m_options] {
+    auto answers = std::make_shared<EngineAnswers>();
+    for (const EngineKind kind : plannedEngines()) {
+      if (generation != m_planGeneration) return;
+      PlanOptions asked;
+      asked.maxModelLen = options.maxModelLen;
+      asked.concurrency = options.concurrency;
+      asked.inputLen = options.inputLen;
+      asked.outputLen = options.outputLen;
+      asked.engine.kind = kind;
+      if (kind == options.engine.kind) asked = options;
+      auto planned = planModel(*model, machine, asked);
+      EngineAnswer answer{asked.engine, nullptr, {}};
+      if (planned)
+        answer.report = std::make_shared<const PlanReport>(std::move(*planned));
+      else
+        answer.problem = planned.error();
+      answers->push_back(std::move(answer));
+    }
+    QMetaObject::invokeMethod(
+        this,
+        [this, generation, answers] {
+          if (generation != m_planGeneration) return;
+          m_answers = std::move(*answers);
+          emit enginesCompared();
         },
         Qt::QueuedConnection);
   });

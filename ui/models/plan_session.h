@@ -10,8 +10,17 @@
 #include <QThread>
 #include <atomic>
 #include <memory>
+#include <vector>
 
 namespace headroom::ui {
+
+// The plan of another engine for the same model, machine and load; or why there is none.
+struct EngineAnswer {
+  EngineSelection engine;
+  std::shared_ptr<const PlanReport> report;  // null: `problem` says why
+  Error problem;
+};
+using EngineAnswers = std::vector<EngineAnswer>;
 
 class PlanSession : public QObject {
   Q_OBJECT
@@ -28,6 +37,9 @@ class PlanSession : public QObject {
   void setOptions(const PlanOptions& options);
   // Plans again, and reads the model's files again.
   void refresh();
+  // Plans every engine at its newest version for the present model, machine and load; enginesCompared tells when it is done.
+  // Types and limits that another engine may not know stay at its defaults.
+  void compareEngines();
 
   const std::shared_ptr<const ModelSource>& model() const { return m_model; }
   QString modelArgument() const { return m_modelArgument; }  // what openModel was given for it
@@ -36,6 +48,8 @@ class PlanSession : public QObject {
   const PlanOptions& options() const { return m_options; }
   // Null while the plan for the present inputs is not there.
   const std::shared_ptr<const PlanReport>& report() const { return m_report; }
+  // Of the last comparison; empty while there is none for the present inputs.
+  const EngineAnswers& engineAnswers() const { return m_answers; }
   bool isOpening() const { return m_opening; }
   bool isPlanning() const { return m_planning; }
 
@@ -47,6 +61,7 @@ class PlanSession : public QObject {
   void planningStarted();
   void planReady();
   void planFailed(const QString& message);
+  void enginesCompared();
 
  private:
   void replan();
@@ -61,6 +76,7 @@ class PlanSession : public QObject {
   Machine m_machine;
   PlanOptions m_options;
   std::shared_ptr<const PlanReport> m_report;
+  EngineAnswers m_answers;
   bool m_opening = false, m_planning = false;
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/models/serve_arguments.h"
 
+#include "ui/models/core_text.h"
 #include "ui/models/layout_text.h"
 
 #include <QCoreApplication>
@@ -49,9 +50,9 @@ QString startObstacle(const PlanReport* report, const LayoutPlan* layout, const 
         "Headroom", "This model has no weights here, only its configuration; open a folder or file with weights.");
   if (!model->config.missingInEngine.empty())
     return QCoreApplication::translate("Headroom", "The engine cannot run this model yet: it lacks %1.")
-        .arg(fromCore(model->config.missingInEngine.front()));
+        .arg(coreText(model->config.missingInEngine.front()));
   if (layout->verdict == Verdict::Invalid || layout->verdict == Verdict::DoesNotFit)
-    return layout->reasons.empty() ? verdictText(layout->verdict) : fromCore(layout->reasons.front().message);
+    return layout->reasons.empty() ? verdictText(layout->verdict) : coreText(layout->reasons.front().message);
   return {};
 }
 
@@ -75,7 +76,8 @@ LaunchRequest launchRequest(const PlanReport& report, const LayoutPlan& layout, 
     add(arguments, "--device", QStringLiteral("cpu"));
     const Bytes each = hostDevices.memoryEach.value_or(report.machine.gpus.front().totalMemory);
     // Seventeen digits carry the bytes exactly.
-    add(arguments, "--device-memory", QString::number(static_cast<double>(each.count()) / (1024.0 * 1024.0), 'g', 17) + QStringLiteral("MiB"));
+    add(arguments, "--device-memory",
+        QString::number(static_cast<double>(each.count()) / (1024.0 * 1024.0), 'g', 17) + QStringLiteral("MiB"));
   }
   request.modelName = fromCore(report.model.name);
   request.layoutName = layoutName(layout);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/views/details_panel.h"
 
+#include "ui/models/core_text.h"
 #include "ui/models/layout_text.h"
 #include "ui/models/memory_breakdown_model.h"
 #include "ui/theme/format.h"
@@ -11,6 +12,7 @@
 #include "ui/views/verdict_badge.h"
 
 #include <QClipboard>
+#include <QComboBox>
 #include <QEvent>
 #include <QFontDatabase>
 #include <QGridLayout>
@@ -72,6 +74,12 @@ void DetailsPanel::build() {
   m_reasons->setTextFormat(Qt::RichText);
   titleRow(layout, m_reasonsTitle, nullptr);
   layout->addWidget(m_reasons);
+  m_fixes = new QWidget(m_content);
+  m_fixes->setObjectName(QStringLiteral("fixes"));
+  m_fixesLayout = new QVBoxLayout(m_fixes);
+  m_fixesLayout->setContentsMargins(0, 0, 0, 0);
+  m_fixesLayout->setSpacing(4);
+  layout->addWidget(m_fixes);
   buildMemory(layout);
   m_factsTitle = makeTitle(m_content);
   titleRow(layout, m_factsTitle, nullptr);
@@ -83,6 +91,12 @@ void DetailsPanel::build() {
   layout->addWidget(m_facts);
   m_factsSource = makeQuietLabel(m_content);
   layout->addWidget(m_factsSource);
+  m_wasteTitle = makeTitle(m_content);
+  titleRow(layout, m_wasteTitle, nullptr);
+  m_waste = makeTextLabel(m_content);
+  m_waste->setObjectName(QStringLiteral("waste"));
+  m_waste->setTextFormat(Qt::RichText);
+  layout->addWidget(m_waste);
   buildCommand(layout);
   layout->addStretch(1);
   setWidget(m_content);
@@ -114,6 +128,7 @@ void DetailsPanel::buildMemory(QVBoxLayout* layout) {
   m_table->hide();
   layout->addWidget(m_table);
   connect(m_asTable, &QToolButton::toggled, this, [this](bool table) {
+    fitTable();
     m_table->setVisible(table);
     m_bars->setVisible(!table);
   });
@@ -125,7 +140,11 @@ void DetailsPanel::buildCommand(QVBoxLayout* layout) {
   m_copy->setObjectName(QStringLiteral("copyCommand"));
   m_copy->setIcon(themedIcon(QStringLiteral("copy")));
   m_copy->setAutoRaise(true);
-  titleRow(layout, m_commandTitle, m_copy);
+  m_form = new QComboBox(m_content);
+  m_form->setObjectName(QStringLiteral("commandForm"));
+  QHBoxLayout* commandRow = titleRow(layout, m_commandTitle, m_form);
+  commandRow->addWidget(m_copy);
+  connect(m_form, &QComboBox::activated, this, &DetailsPanel::showCommand);
   m_command = new QPlainTextEdit(m_content);
   m_command->setObjectName(QStringLiteral("command"));
   m_command->setReadOnly(true);
@@ -174,7 +193,7 @@ void DetailsPanel::refresh() {
   if (!shown) {
     m_title->setText(tr("No layout selected"));
     m_recommended->hide();
-    for (QWidget* widget : {static_cast<QWidget*>(m_reasonsTitle), static_cast<QWidget*>(m_reasons)}) widget->hide();
+    for (QWidget* widget : {static_cast<QWidget*>(m_reasonsTitle), static_cast<QWidget*>(m_reasons), m_fixes}) widget->hide();
   } else {
     m_title->setText(layoutName(*m_layout));
     Bytes memory;
@@ -185,15 +204,58 @@ void DetailsPanel::refresh() {
     const bool isRecommended =
         recommended && recommended->tp == m_layout->tp && recommended->pp == m_layout->pp && recommended->dp == m_layout->dp;
     m_recommended->setVisible(isRecommended);
-    if (isRecommended) m_recommended->setText(tr("Recommended: %1").arg(fromCore(recommended->why)));
+    if (isRecommended) m_recommended->setText(tr("Recommended: %1").arg(coreText(recommended->why)));
     showReasons();
     showFacts();
-    m_table->resizeColumnsToContents();
-    const int rows = std::min(m_breakdown->rowCount(), 8);
-    m_table->setFixedHeight(m_table->horizontalHeader()->sizeHint().height() +
-                            rows * m_table->verticalHeader()->defaultSectionSize() + m_table->fontMetrics().height() * 3 / 2);
+    fitTable();
   }
+  showWaste();
   showCommand();
+}
+
+void DetailsPanel::fitTable() {
+  // A hidden table costs nothing while options are dragged.
+  if (!m_asTable->isChecked()) return;
+  m_table->resizeColumnsToContents();
+  const int rows = std::min(m_breakdown->rowCount(), 8);
+  m_table->setFixedHeight(m_table->horizontalHeader()->sizeHint().height() +
+                          rows * m_table->verticalHeader()->defaultSectionSize() + m_table->fontMetrics().height() * 3 / 2);
+}
+
+void DetailsPanel::showFixes() {
+  const std::vector<FixAction> actions = fixActions(*m_report, *m_layout);
+  QStringList labels;
+  for (const FixAction& action : actions) labels << action.label();
+  m_fixes->setVisible(!actions.empty());
+  m_actions = actions;
+  if (labels == m_fixLabels) return;  // buttons under a finger stay
+  m_fixLabels = labels;
+  while (QLayoutItem* item = m_fixesLayout->takeAt(0)) {
+    delete item->widget();
+    delete item;
+  }
+  for (qsizetype i = 0; i < labels.size(); ++i) {
+    auto* button = new QPushButton(labels[i], m_fixes);
+    button->setObjectName(QStringLiteral("fix%1").arg(i));
+    button->setAccessibleDescription(tr("Does what is advised above"));
+    m_fixesLayout->addWidget(button, 0, Qt::AlignLeading);
+    connect(button, &QPushButton::clicked, this, [this, i] {
+      if (i < static_cast<qsizetype>(m_actions.size())) emit fixRequested(FixAction(m_actions[static_cast<size_t>(i)]));
+    });
+  }
+}
+
+void DetailsPanel::showWaste() {
+  const bool shown = m_report && m_layout && !m_layout->waste.empty();
+  m_waste->setVisible(shown);
+  m_wasteTitle->setVisible(shown);
+  if (!shown) return;
+  QStringList rows;
+  for (const WasteItem& item : m_layout->waste)
+    rows << QStringLiteral("<tr><td style=\"padding-right:8px\" align=\"right\"><b>%1</b></td><td>%2</td></tr>")
+                .arg(formatGib(item.bytes).toHtmlEscaped().replace(QLatin1Char(' '), QStringLiteral("&nbsp;")),
+                     coreText(item.why).toHtmlEscaped());
+  m_waste->setText(QStringLiteral("<table>%1</table>").arg(rows.join(QString())));
 }
 
 void DetailsPanel::showReasons() {
@@ -201,16 +263,17 @@ void DetailsPanel::showReasons() {
   std::vector<Reason> shown = m_layout->reasons;
   shown.insert(shown.end(), m_layout->warnings.begin(), m_layout->warnings.end());
   for (const Reason& reason : shown) {
-    QString paragraph = fromCore(reason.message).toHtmlEscaped();
+    QString paragraph = coreText(reason.message).toHtmlEscaped();
     if (!reason.fix.empty())
       paragraph +=
-          QStringLiteral("<br><b>%1</b> %2").arg(tr("What to do:").toHtmlEscaped(), fromCore(reason.fix).toHtmlEscaped());
+          QStringLiteral("<br><b>%1</b> %2").arg(tr("What to do:").toHtmlEscaped(), coreText(reason.fix).toHtmlEscaped());
     paragraphs << QStringLiteral("<p style=\"margin-top:0;margin-bottom:6px\">%1</p>").arg(paragraph);
   }
   m_reasons->setText(paragraphs.join(QString()));
   m_reasons->setVisible(!paragraphs.isEmpty());
   m_reasonsTitle->setVisible(!paragraphs.isEmpty());
   m_reasonsTitle->setText(m_layout->verdict == Verdict::Fits ? tr("Notes") : tr("Why"));
+  showFixes();
 }
 
 void DetailsPanel::showFacts() {
@@ -238,9 +301,15 @@ void DetailsPanel::showFacts() {
   add(tr("KV cache of a replica"), formatCount(m_layout->kvTokens), tr("tokens"));
   add(tr("Requests of %1 tokens at once").arg(formatCount(options.maxModelLen)), formatDecimal(m_layout->maxConcurrency),
       QString());
-  // A speed that is not known has no row: the line beneath says why.
+  if (!m_layout->answers.empty()) {
+    const LayoutAnswers& answers = m_layout->answers.front();
+    add(tr("Longest context that fits"), answers.longestContext ? formatCount(answers.longestContext) : tr("unknown"),
+        answers.longestContext ? tr("tokens") : QString());
+    add(tr("Most requests of this length"), answers.mostRequests ? formatCount(answers.mostRequests) : tr("unknown"), QString());
+  }
+  // The line beneath says why a speed is not known.
   const auto speed = [&](const QString& name, const std::optional<double>& value, const QString& unit) {
-    if (value) add(name, formatDecimal(value), unit);
+    add(name, value ? formatDecimal(value) : tr("unknown"), value ? unit : QString());
   };
   speed(tr("Decode, one request"), predicted.decodeTokensPerSecond, tr("tokens/s"));
   if (options.concurrency > 1)
@@ -251,7 +320,18 @@ void DetailsPanel::showFacts() {
   speed(options.inputLen > 0 ? tr("Time to first token, prompt of %1").arg(formatCount(options.inputLen))
                              : tr("Time to first token"),
         predicted.ttftMs, tr("ms"));
-  m_factsSource->setText(predicted.source.empty() ? tr("Speed: unknown") : fromCore(predicted.source));
+  m_factsSource->setText(predicted.source.empty() ? tr("Speed: unknown") : coreText(predicted.source));
+  if (!m_layout->partition.empty()) {
+    const PartitionAdvice& advice = m_layout->partition.front();
+    QStringList layers;
+    for (const int64_t count : advice.layers) layers << QString::number(count);
+    m_factsSource->setText(m_factsSource->text() + QLatin1Char('\n') +
+                           (advice.gain > 0 ? tr("Stages of %1 layers would have room for %2 tokens, %3 % more.")
+                                                  .arg(layers.join(QStringLiteral(", ")), formatCount(advice.kvTokens),
+                                                       formatDecimal(advice.gain * 100))
+                                            : tr("Stages of %1 layers would have room for %2 tokens.")
+                                                  .arg(layers.join(QStringLiteral(", ")), formatCount(advice.kvTokens))));
+  }
   m_memorySource->setText(tr("Weights: %1. Other memory: %2.")
                               .arg(provenanceText(m_layout->weightsProvenance), provenanceText(m_layout->memoryProvenance)));
 }
@@ -261,23 +341,31 @@ void DetailsPanel::showCommand() {
                            ? launchCommand(*m_report, *m_layout, m_modelArgument.toStdString())
                            : std::nullopt;
   for (QWidget* widget : {static_cast<QWidget*>(m_commandTitle), static_cast<QWidget*>(m_copy), static_cast<QWidget*>(m_command),
-                          static_cast<QWidget*>(m_explained)})
+                          static_cast<QWidget*>(m_explained), static_cast<QWidget*>(m_form)})
     widget->setVisible(command.has_value());
   if (!command) {
     m_command->clear();
     return;
   }
-  m_command->setPlainText(fromCore(command->text));
+  // The forms that there are for this engine; the chosen one stays where it exists.
+  const QString wanted = m_form->currentData().toString();
+  m_form->clear();
+  m_form->addItem(tr("Terminal"), QStringLiteral("terminal"));
+  if (!command->docker.empty()) m_form->addItem(tr("Docker"), QStringLiteral("docker"));
+  m_form->setCurrentIndex(std::max(0, m_form->findData(wanted)));
+  m_form->setVisible(m_form->count() > 1);
+  const bool docker = m_form->currentData().toString() == QLatin1String("docker");
+  const QString text = fromCore(docker ? command->docker : command->text);
+  m_command->setPlainText(text);
   const QFontMetrics metrics(m_command->font());
   const int perLine = std::max(20, width() / std::max(1, metrics.averageCharWidth()) - 8);
   int lines = 0;
-  for (const QString& line : fromCore(command->text).split(QLatin1Char('\n')))
-    lines += 1 + static_cast<int>(line.size()) / perLine;
+  for (const QString& line : text.split(QLatin1Char('\n'))) lines += 1 + static_cast<int>(line.size()) / perLine;
   m_command->setFixedHeight(metrics.lineSpacing() * std::min(lines + 1, 12) + 12);
   QStringList rows;
   for (const auto& option : command->explained)
     rows << QStringLiteral("<tr><td style=\"padding-right:8px\"><code>%1</code></td><td>%2</td></tr>")
-                .arg(fromCore(option.option).toHtmlEscaped(), fromCore(option.why).toHtmlEscaped());
+                .arg(fromCore(option.option).toHtmlEscaped(), coreText(option.why).toHtmlEscaped());
   m_explained->setText(rows.isEmpty() ? QString() : QStringLiteral("<table>%1</table>").arg(rows.join(QString())));
 }
 
@@ -289,6 +377,9 @@ void DetailsPanel::retranslate() {
   m_table->setAccessibleName(tr("Memory of each GPU"));
   m_factsTitle->setText(tr("Capacity and speed"));
   m_commandTitle->setText(tr("Command"));
+  m_wasteTitle->setText(tr("Memory that serves nothing"));
+  m_form->setAccessibleName(tr("Form of the command"));
+  m_fixLabels.clear();
   m_command->setAccessibleName(tr("Command that starts this layout"));
   m_copy->setAccessibleName(tr("Copy the command"));
   m_copy->setToolTip(tr("Copy the command"));

@@ -4,10 +4,14 @@
 #pragma once
 
 #include "core/launch/planner.h"
+#include "ui/models/fix_action.h"
 
 #include <QScrollArea>
+#include <QStringList>
 #include <memory>
+#include <vector>
 
+class QComboBox;
 class QGridLayout;
 class QLabel;
 class QPlainTextEdit;
@@ -38,6 +42,7 @@ class DetailsPanel : public QScrollArea {
 
  signals:
   void startRequested();
+  void fixRequested(const headroom::ui::FixAction& action);
 
  protected:
   void changeEvent(QEvent* event) override;
@@ -50,7 +55,10 @@ class DetailsPanel : public QScrollArea {
   void refresh();
   void showFacts();
   void showReasons();
+  void showFixes();
+  void showWaste();
   void showCommand();
+  void fitTable();
 
   std::shared_ptr<const PlanReport> m_report;
   const LayoutPlan* m_layout = nullptr;  // inside m_report
@@ -65,6 +73,12 @@ class DetailsPanel : public QScrollArea {
   QLabel* m_obstacleLabel = nullptr;
   QLabel* m_reasonsTitle = nullptr;
   QLabel* m_reasons = nullptr;
+  QWidget* m_fixes = nullptr;
+  QVBoxLayout* m_fixesLayout = nullptr;
+  QStringList m_fixLabels;
+  std::vector<FixAction> m_actions;
+  QLabel* m_wasteTitle = nullptr;
+  QLabel* m_waste = nullptr;
   QLabel* m_memoryTitle = nullptr;
   QLabel* m_memorySource = nullptr;
   QToolButton* m_asTable = nullptr;
@@ -78,6 +92,7 @@ class DetailsPanel : public QScrollArea {
   QLabel* m_commandTitle = nullptr;
   QPlainTextEdit* m_command = nullptr;
   QToolButton* m_copy = nullptr;
+  QComboBox* m_form = nullptr;
   QLabel* m_explained = nullptr;
 };
 

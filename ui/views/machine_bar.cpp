@@ -3,7 +3,9 @@
 
 #include "ui/models/layout_text.h"
 #include "ui/theme/format.h"
+#include "ui/theme/icons.h"
 #include "ui/views/card.h"
+#include "ui/views/machine_dialog.h"
 
 #include <QComboBox>
 #include <QEvent>
@@ -15,6 +17,7 @@
 #include <QSignalBlocker>
 #include <QSpinBox>
 #include <QTimer>
+#include <QToolButton>
 #include <QVBoxLayout>
 #include <utility>
 #include <vector>
@@ -54,9 +57,13 @@ void MachineBar::build() {
   m_card->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
   m_card->setMinimumContentsLength(8);
   for (const GpuSpec& spec : gpuCatalog()) m_card->addItem(fromCore(spec.name));
+  m_edit = new QToolButton(this);
+  m_edit->setObjectName(QStringLiteral("editMachine"));
+  m_edit->setIcon(themedIcon(QStringLiteral("table")));
   auto* pickers = new QHBoxLayout;
   pickers->addWidget(m_count);
   pickers->addWidget(m_card, 1);
+  pickers->addWidget(m_edit);
   layout->addLayout(pickers);
 
   m_text = new QLineEdit(this);
@@ -90,6 +97,15 @@ void MachineBar::build() {
       pick();
     else
       requestWhatIf();
+  });
+  connect(m_edit, &QToolButton::clicked, this, [this] {
+    auto* dialog = new MachineDialog(m_machine, window());
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    connect(dialog, &MachineDialog::machineChosen, this, [this](const QString& text) {
+      m_text->setText(text);
+      requestWhatIf();
+    });
+    dialog->open();
   });
   connect(m_card, &QComboBox::activated, this, &MachineBar::pick);
   connect(m_count, &QSpinBox::valueChanged, this, &MachineBar::pick);
@@ -160,6 +176,8 @@ void MachineBar::retranslate() {
   m_count->setToolTip(tr("Number of GPUs"));
   m_card->setAccessibleName(tr("GPU model"));
   m_card->setToolTip(tr("GPU model"));
+  m_edit->setAccessibleName(tr("Edit nodes and mixed cards"));
+  m_edit->setToolTip(tr("Edit nodes and mixed cards"));
   m_text->setAccessibleName(tr("GPUs as text"));
   m_text->setToolTip(tr("For example 6xA800-80GB, 2x24GiB,1x48GiB or 2n8xH100-80GB for two nodes of eight"));
   m_summary->setText(summary());

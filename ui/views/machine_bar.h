@@ -13,6 +13,7 @@ class QLineEdit;
 class QRadioButton;
 class QSpinBox;
 class QTimer;
+class QToolButton;
 
 namespace headroom::ui {
 
@@ -46,6 +47,7 @@ class MachineBar : public QWidget {
   QLineEdit* m_text = nullptr;
   QSpinBox* m_count = nullptr;
   QComboBox* m_card = nullptr;
+  QToolButton* m_edit = nullptr;
   QLabel* m_problem = nullptr;
   QLabel* m_summary = nullptr;
   QTimer* m_typing = nullptr;

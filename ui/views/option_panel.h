@@ -4,6 +4,7 @@
 #pragma once
 
 #include "core/launch/planner.h"
+#include "ui/models/fix_action.h"
 
 #include <QWidget>
 #include <optional>
@@ -12,11 +13,11 @@
 class QCheckBox;
 class QComboBox;
 class QLabel;
-class QLineEdit;
 class QSpinBox;
 
 namespace headroom::ui {
 
+class LogSlider;
 class TokenSpinBox;
 
 class OptionPanel : public QWidget {
@@ -28,6 +29,10 @@ class OptionPanel : public QWidget {
   PlanOptions options() const;
   // What the defaults came out as, written into the controls that stand at their default.
   void setResolved(const ResolvedOptions& resolved);
+  // Offers what makes sense for this model: its longest context, expert parallelism, what-if quantization.
+  void setModel(const ModelSource& model);
+  // Sets the controls that the action is about; whether there was any. Signals nothing: the caller plans again.
+  bool apply(const FixAction& action);
 
  signals:
   void optionsChanged();
@@ -41,9 +46,10 @@ class OptionPanel : public QWidget {
   void fillTypes();
   void writeDefaults();
   QLabel* addRow(QWidget* field, const char* name);
+  void addSlider(LogSlider* slider, const char* name);
 
   QComboBox* m_engine = nullptr;
-  QLineEdit* m_version = nullptr;
+  QComboBox* m_version = nullptr;
   QComboBox* m_dtype = nullptr;
   QComboBox* m_kvDType = nullptr;
   QSpinBox* m_utilization = nullptr;
@@ -51,7 +57,15 @@ class OptionPanel : public QWidget {
   QSpinBox* m_concurrency = nullptr;
   TokenSpinBox* m_input = nullptr;
   TokenSpinBox* m_output = nullptr;
+  LogSlider* m_contextSlider = nullptr;
+  LogSlider* m_concurrencySlider = nullptr;
+  QComboBox* m_quantization = nullptr;
+  QSpinBox* m_sequences = nullptr;
+  TokenSpinBox* m_batched = nullptr;
   QCheckBox* m_eager = nullptr;
+  QCheckBox* m_expertParallel = nullptr;
+  QCheckBox* m_attentionReplicas = nullptr;
+  bool m_hasExperts = false, m_quantized = false;
   std::vector<QLabel*> m_labels;
   std::optional<ResolvedOptions> m_resolved;
 };

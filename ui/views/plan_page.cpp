@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/views/plan_page.h"
 
+#include "ui/charts/context_chart.h"
+#include "ui/models/core_text.h"
 #include "ui/models/layout_grid_model.h"
 #include "ui/models/layout_text.h"
 #include "ui/models/plan_session.h"
@@ -8,6 +10,7 @@
 #include "ui/views/card.h"
 #include "ui/views/catalog_dialog.h"
 #include "ui/views/details_panel.h"
+#include "ui/views/engines_page.h"
 #include "ui/views/layout_grid_view.h"
 #include "ui/views/machine_bar.h"
 #include "ui/views/model_bar.h"
@@ -18,10 +21,10 @@
 #include <QDragEnterEvent>
 #include <QFileDialog>
 #include <QMimeData>
-#include <QScrollArea>
-#include <QScrollBar>
 #include <QSignalBlocker>
 #include <QSplitter>
+#include <QStackedWidget>
+#include <QTabBar>
 #include <QTimer>
 #include <QUrl>
 #include <QVBoxLayout>
@@ -87,11 +90,7 @@ QWidget* PlanPage::buildOptions() {
   auto* card = new Card(this);
   auto* outer = new QVBoxLayout(card);
   outer->setContentsMargins(1, 1, 1, 1);
-  auto* scroll = new QScrollArea(card);
-  scroll->setFrameShape(QFrame::NoFrame);
-  scroll->setWidgetResizable(true);
-  scroll->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
-  scroll->viewport()->setAutoFillBackground(false);
+  auto* scroll = new ColumnScroll(card);
   auto* content = new QWidget;
   auto* layout = new QVBoxLayout(content);
   layout->setContentsMargins(kPadding, kPadding, kPadding, kPadding);
@@ -109,7 +108,6 @@ QWidget* PlanPage::buildOptions() {
   scroll->setWidget(content);
   content->setAutoFillBackground(false);
   outer->addWidget(scroll);
-  card->setMinimumWidth(content->minimumSizeHint().width() + scroll->verticalScrollBar()->sizeHint().width());
   return card;
 }
 
@@ -118,22 +116,45 @@ QWidget* PlanPage::buildGrid() {
   auto* layout = new QVBoxLayout(card);
   layout->setContentsMargins(kPadding, kPadding, kPadding, kPadding);
   layout->setSpacing(6);
-  m_gridTitle = makeTitle(card);
+  m_tabs = new QTabBar(card);
+  m_tabs->setObjectName(QStringLiteral("planTabs"));
+  m_tabs->setDrawBase(false);
+  m_tabs->setExpanding(false);
+  for (int tab = 0; tab < TabCount; ++tab) m_tabs->addTab(QString());
+  m_tabPages = new QStackedWidget(card);
   m_replicasLabel = new QLabel(card);
   m_replicas = new QComboBox(card);
   m_replicas->setObjectName(QStringLiteral("replicas"));
   m_replicasLabel->setBuddy(m_replicas);
   auto* top = new QHBoxLayout;
-  top->addWidget(m_gridTitle, 1);
+  top->addWidget(m_tabs, 1);
   top->addWidget(m_replicasLabel);
   top->addWidget(m_replicas);
   layout->addLayout(top);
-  m_gridHint = makeQuietLabel(card);
-  layout->addWidget(m_gridHint);
-  m_grid = new LayoutGridView(*m_model, card);
-  layout->addWidget(m_grid, 1);
-  m_legend = new GridLegend(card);
-  layout->addWidget(m_legend);
+  layout->addWidget(m_tabPages, 1);
+  auto* gridPage = new QWidget(m_tabPages);
+  auto* gridLayout = new QVBoxLayout(gridPage);
+  gridLayout->setContentsMargins(0, 0, 0, 0);
+  gridLayout->setSpacing(6);
+  m_gridHint = makeQuietLabel(gridPage);
+  gridLayout->addWidget(m_gridHint);
+  m_grid = new LayoutGridView(*m_model, gridPage);
+  gridLayout->addWidget(m_grid, 1);
+  m_legend = new GridLegend(gridPage);
+  gridLayout->addWidget(m_legend);
+  auto* contextPage = new QWidget(m_tabPages);
+  auto* contextLayout = new QVBoxLayout(contextPage);
+  contextLayout->setContentsMargins(0, 0, 0, 0);
+  contextLayout->setSpacing(6);
+  m_contextHint = makeQuietLabel(contextPage);
+  contextLayout->addWidget(m_contextHint);
+  m_context = new ContextChart(contextPage);
+  contextLayout->addWidget(m_context, 1);
+  m_engines = new EnginesPage(m_session, m_tabPages);
+  m_tabPages->addWidget(gridPage);
+  m_tabPages->addWidget(contextPage);
+  m_tabPages->addWidget(m_engines);
+  connect(m_tabs, &QTabBar::currentChanged, this, &PlanPage::showTab);
   return card;
 }
 
@@ -144,7 +165,7 @@ void PlanPage::connectSession() {
   connect(m_modelBar, &ModelBar::openRequested, &m_session, &PlanSession::openModel);
   connect(m_machine, &MachineBar::machineRequested, this, [this](const QString& text) {
     const Status set = m_session.setMachine(text);
-    if (!set) return m_machine->setProblem(fromCore(set.error().message()));
+    if (!set) return m_machine->setProblem(errorText(set.error()));
     m_settings.setMachine(text);
   });
   connect(m_options, &OptionPanel::optionsChanged, this, [this] { m_session.setOptions(m_options->options()); });
@@ -160,6 +181,14 @@ void PlanPage::connectSession() {
     restoreSelection();
   });
   connect(m_details, &DetailsPanel::startRequested, this, &PlanPage::startRequested);
+  connect(m_details, &DetailsPanel::fixRequested, this, &PlanPage::applyFix);
+  connect(m_engines, &EnginesPage::engineChosen, this, [this](const EngineSelection& engine) {
+    FixAction action;
+    action.engine = engine;
+    m_selection.reset();  // the other engine's own recommendation
+    applyFix(action);
+    showTab(GridTab);
+  });
 
   connect(&m_session, &PlanSession::openStarted, this, [this](const QString& model) { m_modelBar->setOpening(model); });
   connect(&m_session, &PlanSession::openFailed, this, [this](const QString&, const QString& message) {
@@ -170,10 +199,11 @@ void PlanPage::connectSession() {
     m_notices->clear(kOpenTopic);
     m_modelBar->setOpening({});
     m_modelBar->setModel(m_session.model());
+    m_options->setModel(*m_session.model());
     m_settings.addRecentModel(m_session.modelArgument());
     m_selection.reset();
     QStringList warnings;
-    for (const std::string& warning : m_session.model()->config.warnings) warnings << fromCore(warning);
+    for (const std::string& warning : m_session.model()->config.warnings) warnings << coreText(warning);
     if (warnings.isEmpty())
       m_notices->clear(kModelTopic);
     else
@@ -242,7 +272,37 @@ void PlanPage::updateDetails() {
   const auto& report = m_model->report();
   if (report && m_selection) layout = report->find(m_selection->tp, m_selection->pp, m_selection->dp);
   m_details->setLayout(layout ? report : nullptr, layout, m_session.modelArgument());
+  updateContext(layout);
   emit selectionChanged();
+}
+
+void PlanPage::updateContext(const LayoutPlan* layout) {
+  if (m_tabs->currentIndex() != ContextTab) return;
+  ContextCurve curve;
+  if (layout) {
+    curve.points = layout->contextSeries.all();
+    if (const int64_t asked = m_model->report()->options.maxModelLen; asked > 0) curve.asked = asked;
+    if (!layout->answers.empty()) curve.longest = layout->answers.front().longestContext;
+    m_contextHint->setText(tr("%1: memory of the fullest GPU when each of %n request(s) has grown to a length.", nullptr,
+                              static_cast<int>(m_model->report()->options.concurrency))
+                               .arg(layoutName(*layout)));
+  } else {
+    m_contextHint->clear();
+  }
+  m_context->setCurve(std::move(curve));
+}
+
+void PlanPage::showTab(int tab) {
+  if (m_tabs->currentIndex() != tab) m_tabs->setCurrentIndex(tab);
+  m_tabPages->setCurrentIndex(tab);
+  m_replicas->setVisible(tab != EnginesTab);
+  m_replicasLabel->setVisible(tab != EnginesTab);
+  if (tab == ContextTab) updateDetails();
+}
+
+void PlanPage::applyFix(const FixAction& action) {
+  if (action.layout) selectLayout(action.layout->tp, action.layout->pp, action.layout->dp);
+  if (m_options->apply(action)) m_session.setOptions(m_options->options());
 }
 
 const LayoutPlan* PlanPage::selectedLayout() const {
@@ -297,7 +357,11 @@ void PlanPage::dropEvent(QDropEvent* event) {
 void PlanPage::retranslate() {
   m_machineTitle->setText(tr("Machine"));
   m_optionsTitle->setText(tr("Plan for"));
-  m_gridTitle->setText(tr("Layouts"));
+  m_tabs->setTabText(GridTab, tr("Layouts"));
+  m_tabs->setTabText(ContextTab, tr("Memory and context"));
+  m_tabs->setTabText(EnginesTab, tr("Engines"));
+  m_tabs->setAccessibleName(tr("Views of the plan"));
+  if (m_model->report()) updateDetails();
   m_gridHint->setText(
       tr("Headroom of the fullest GPU, and the tokens its KV cache has room for. Columns: tensor parallel (TP). Rows: pipeline "
          "stages (PP)."));

@@ -12,6 +12,8 @@
 class QComboBox;
 class QLabel;
 class QSplitter;
+class QStackedWidget;
+class QTabBar;
 class QTimer;
 
 namespace headroom {
@@ -22,7 +24,9 @@ struct PlanReport;
 namespace headroom::ui {
 
 class AppSettings;
+class ContextChart;
 class DetailsPanel;
+class EnginesPage;
 class GridLegend;
 class LayoutGridModel;
 class LayoutGridView;
@@ -31,6 +35,7 @@ class ModelBar;
 class NoticeArea;
 class OptionPanel;
 class PlanSession;
+struct FixAction;
 
 class PlanPage : public QWidget {
   Q_OBJECT
@@ -43,6 +48,8 @@ class PlanPage : public QWidget {
   const LayoutPlan* selectedLayout() const;
   void selectLayout(int tp, int pp, int dp);
   void setStartObstacle(const QString& obstacle);
+  enum Tab { GridTab, ContextTab, EnginesTab, TabCount };
+  void showTab(int tab);
 
   NoticeArea& notices() { return *m_notices; }
   LayoutGridModel& gridModel() { return *m_model; }
@@ -79,6 +86,8 @@ class PlanPage : public QWidget {
   void fillReplicas();
   void restoreSelection();
   void updateDetails();
+  void updateContext(const LayoutPlan* layout);
+  void applyFix(const FixAction& action);
 
   PlanSession& m_session;
   AppSettings& m_settings;
@@ -92,7 +101,11 @@ class PlanPage : public QWidget {
   DetailsPanel* m_details = nullptr;
   QComboBox* m_replicas = nullptr;
   QLabel* m_replicasLabel = nullptr;
-  QLabel* m_gridTitle = nullptr;
+  QTabBar* m_tabs = nullptr;
+  QStackedWidget* m_tabPages = nullptr;
+  ContextChart* m_context = nullptr;
+  QLabel* m_contextHint = nullptr;
+  EnginesPage* m_engines = nullptr;
   QLabel* m_gridHint = nullptr;
   QLabel* m_machineTitle = nullptr;
   QLabel* m_optionsTitle = nullptr;
