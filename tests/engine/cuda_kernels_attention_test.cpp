@@ -88,7 +88,7 @@ float rounded(float value, DType type) {
 
 class CudaKernelsAttentionTest : public QObject {
   Q_OBJECT
- private slots:
+ private Q_SLOTS:
   void attention_data() {
     QTest::addColumn<int>("index");
     const std::vector<Case> all = cases();

@@ -36,7 +36,7 @@ constexpr Case kCases[] = {{DType::BF16, 1, true, true}, {DType::F16, 5, true, f
 
 class CudaKernelsLinearTest : public QObject {
   Q_OBJECT
- private slots:
+ private Q_SLOTS:
   void packed_data() { formats(); }
   void packed() {
     QFETCH(int, index);
@@ -148,6 +148,56 @@ class CudaKernelsLinearTest : public QObject {
         QCOMPARE(gpu.report(), QString());
       }
     }
+  }
+
+  void heads_data() {
+    QTest::addColumn<int>("type");
+    QTest::addColumn<int>("tokens");
+    QTest::addColumn<int>("weightType");
+    QTest::newRow("one token, tensor cores") << static_cast<int>(DType::BF16) << 1 << static_cast<int>(DType::BF16);
+    QTest::newRow("many tokens, tensor cores") << static_cast<int>(DType::F16) << 40 << static_cast<int>(DType::F16);
+    QTest::newRow("floats") << static_cast<int>(DType::F32) << 5 << static_cast<int>(DType::BF16);
+    QTest::newRow("another type of weights") << static_cast<int>(DType::BF16) << 3 << static_cast<int>(DType::F32);
+  }
+  // Heads inside wider rows, as latent attention has them: what lies between them stays.
+  void heads() {
+    QFETCH(int, type);
+    QFETCH(int, tokens);
+    QFETCH(int, weightType);
+    Gpu gpu;
+    constexpr int kHeads = 3;
+    const Matrix x(tokens, kHeads * 56, static_cast<DType>(type), 5);
+    Matrix out(tokens, kHeads * 30, static_cast<DType>(type), 6);
+    const Matrix before = out;
+    const TensorView view = out.upload(gpu);
+    std::vector<Matrix> weights;
+    std::vector<const uint8_t*> data;
+    for (int h = 0; h < kHeads; ++h) {
+      weights.emplace_back(20, 48, static_cast<DType>(weightType), static_cast<unsigned>(10 + h));
+      data.push_back(static_cast<const uint8_t*>(weights.back().upload(gpu).data));
+    }
+    HeadLinear task;
+    task.out = view.columns(10, kHeads * 30 - 10);
+    task.in = x.upload(gpu);
+    task.outHead = 30;
+    task.inHead = 56;
+    task.heads = kHeads;
+    task.weights = gpu.upload(data);
+    task.shape = {nullptr, static_cast<DType>(weightType), 20, 48};
+    headLinear(gpu.stream, task, true);
+    out.download(gpu, view);
+    compare(
+        out,
+        [&](int64_t t, int64_t c) {
+          const int64_t head = c / 30, o = c % 30 - 10;
+          if (o < 0) return static_cast<double>(before.at(t, c));
+          double sum = 0;
+          for (int64_t k = 0; k < 48; ++k)
+            sum += static_cast<double>(x.at(t, head * 56 + k)) * weights[static_cast<size_t>(head)].at(o, k);
+          return sum;
+        },
+        tolerance(static_cast<DType>(type)), 4.0);
+    QCOMPARE(gpu.report(), QString());
   }
 
   void experts_data() {

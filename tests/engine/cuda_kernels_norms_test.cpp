@@ -24,7 +24,7 @@ double squares(const Matrix& x, int64_t row, int64_t begin, int64_t end) {
 
 class CudaKernelsNormsTest : public QObject {
   Q_OBJECT
- private slots:
+ private Q_SLOTS:
   void rmsNorm_data() { activationTypes(); }
   void rmsNorm() {
     QFETCH(int, type);

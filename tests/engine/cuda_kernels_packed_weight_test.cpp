@@ -14,7 +14,7 @@ namespace {
 
 class CudaKernelsPackedWeightTest : public QObject {
   Q_OBJECT
- private slots:
+ private Q_SLOTS:
   void planesTakeNoMoreThanBlocks() {
     for (const Format& format : kFormats) {
       const int64_t in = format.block * 3, rowBytes = packedRowBytes(format.format, in);

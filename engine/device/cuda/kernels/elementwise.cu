@@ -123,6 +123,15 @@ __global__ void scaleByPositionKernel(Rows<T> x, const int* positions, double fl
   *to = fromFloat<T>(toFloat(*to) * factor);
 }
 
+template <class T>
+__global__ void copyHeadsKernel(Rows<T> out, int64_t outHead, Rows<const T> in, int64_t inHead, int heads, int width,
+                                int64_t items) {
+  const int64_t item = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;
+  if (item >= items) return;
+  const int64_t token = item / width / heads, head = item / width % heads;
+  out.row(token)[head * outHead + item % width] = in.row(token)[head * inHead + item % width];
+}
+
 // Row `index[t] - firstIndex` of a table of `tableRows` rows, zeros where that is outside.
 template <class To, class From, int N>
 __global__ void gatherKernel(Rows<To> out, Rows<From> table, const int* index, int64_t firstIndex, int64_t tableRows, int cols,
@@ -245,6 +254,16 @@ void scaleByPosition(Stream stream, TensorView x, TensorView positions, double f
       launchKernel(scaleByPositionKernel<T>, grid, dim3(kThreads), 0, stream, rowsOf<T>(x),
                    static_cast<const int*>(positions.data), floorScale, scale, cols, blocksPerRow);
     });
+  });
+}
+
+void copyHeads(Stream stream, TensorView out, int64_t outHead, TensorView in, int64_t inHead, int64_t heads, int64_t width) {
+  const int64_t items = out.rows * heads * width;
+  if (items == 0) return;
+  withActivationType(out.dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    launchKernel(copyHeadsKernel<T>, dim3(blocksFor(items, kThreads)), dim3(kThreads), 0, stream, rowsOf<T>(out), outHead,
+                 rowsOf<const T>(in), inHead, static_cast<int>(heads), static_cast<int>(width), items);
   });
 }
 

@@ -25,6 +25,9 @@ void sigmoidGate(Stream stream, TensorView out, TensorView gate);
 // x(t) *= 1 + scale * log(1 + floor((positions[t] + 1) / floorScale)); positions: I32 (1, tokens). Computed in double.
 void scaleByPosition(Stream stream, TensorView x, TensorView positions, double floorScale, double scale);
 void gatherRows(Stream stream, TensorView out, TensorView in, TensorView rows);  // out(i) = in(rows[i])
+// For each of `heads`: out(t, h * outHead + i) = in(t, h * inHead + i), i below `width`: parts of heads from one layout to
+// another.
+void copyHeads(Stream stream, TensorView out, int64_t outHead, TensorView in, int64_t inHead, int64_t heads, int64_t width);
 // out = in in another activation type.
 void convert(Stream stream, TensorView out, TensorView in);
 

@@ -105,6 +105,33 @@ void inRuns(std::span<const Task> tasks, const Kind& kind, const Run& run) {
 
 }  // namespace
 
+void headLinear(Stream stream, const HeadLinear& task, bool tensorCores) {
+  if (task.out.rows == 0 || task.heads == 0) return;
+  kernelExpects(task.out.dtype == task.in.dtype || task.out.dtype == DType::F32,
+                "a linear layer of heads was given views of other types");
+  withActivationType(task.in.dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    LinearLaunch<T> launch = launchFor<T>(task.in, {}, task.out.rows);
+    launch.heads = static_cast<int>(task.heads);
+    launch.inHead = task.inHead;
+    launch.outHead = task.outHead;
+    launch.experts.data = task.weights;
+    PackedArguments matrix = {};
+    matrix.out = static_cast<int>(task.shape.out);
+    matrix.in = static_cast<int>(task.shape.in);
+    launch.tasks[0] = argumentsFor<T>(matrix, task.out, nullptr);
+    const int64_t tokens = task.out.rows;
+    if constexpr (!std::is_same_v<T, float>) {
+      if (tensorCores && aligned(task.in.data, 16) && task.in.stride % 8 == 0 && task.inHead % 8 == 0 && matrix.in % 8 == 0 &&
+          task.shape.type == task.in.dtype) {
+        const int tile = tokens <= 8 ? 8 : 16;
+        return launchDenseSmall<T>(stream, launch, launch.heads, matrix.out, tokenTiles(tokens, tile, nullptr), tile);
+      }
+    }
+    launchDensePlain<T>(stream, task.shape.type, launch, launch.heads, matrix.out, tokenTiles(tokens, kPlainTokens, nullptr));
+  });
+}
+
 int64_t linearWorkspaceBytes(int64_t tokens, int64_t out) {
   return tokens * out * kMostSplits * static_cast<int64_t>(sizeof(float));
 }

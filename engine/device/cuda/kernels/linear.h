@@ -53,6 +53,15 @@ struct LinearOptions {
 // Tasks of one input (tokens, weight.in). At most four with one launch if their formats agree; more are several launches.
 void packedLinear(Stream stream, TensorView in, std::span<const PackedTask> tasks, const LinearOptions& options);
 void denseLinear(Stream stream, TensorView in, std::span<const DenseTask> tasks, const LinearOptions& options);
+// A matrix a head, all of `shape` (its data is not used): out(t, h * outHead + o) = row o of weights[h] · in(t, h * inHead …).
+// `weights`: one address a head, in device memory. out: the input's type or F32.
+struct HeadLinear {
+  TensorView out, in;
+  int64_t outHead = 0, inHead = 0, heads = 0;
+  const uint8_t* const* weights = nullptr;
+  DenseWeight shape;
+};
+void headLinear(Stream stream, const HeadLinear& task, bool tensorCores);
 // What packedLinear makes use of at most.
 int64_t linearWorkspaceBytes(int64_t tokens, int64_t out);
 

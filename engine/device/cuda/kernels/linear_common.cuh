@@ -31,6 +31,8 @@ struct LinearLaunch {
   Rows<const T> in;
   int tokens;
   ExpertArguments experts;  // experts 0: none
+  int heads;  // above 0: one task, a matrix a head (experts.data), input and output of head h begin h * inHead and h * outHead on
+  int64_t inHead, outHead;
   LinearArguments<T> tasks[kTasksPerLaunch];
 };
 
@@ -92,12 +94,12 @@ __device__ inline PackedArguments matrixOf(const PackedArguments& matrix, const 
 }
 
 template <class T>
-__device__ void writeResult(const LinearArguments<T>& task, int token, int row, int expert, float value) {
+__device__ void writeResult(const LinearArguments<T>& task, int token, int row, int expert, float value, int64_t column = 0) {
   if (task.bias) value += task.bias[static_cast<int64_t>(expert) * task.matrix.out + row];
   if (task.outIsFloat)
-    reinterpret_cast<float*>(task.out.data)[token * task.out.stride + row] = value;
+    reinterpret_cast<float*>(task.out.data)[token * task.out.stride + column + row] = value;
   else
-    task.out.row(token)[row] = fromFloat<T>(value);
+    task.out.row(token)[column + row] = fromFloat<T>(value);
 }
 
 // How many tiles of kTokens rows there can be at most.

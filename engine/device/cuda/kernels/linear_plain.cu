@@ -11,11 +11,13 @@ namespace {
 constexpr int kWarps = 4;
 
 template <class T>
-__device__ void finish(const LinearArguments<T>& task, const TokenTile& tile, int output, const float (&sums)[kPlainTokens]) {
+__device__ void finish(const LinearArguments<T>& task, const TokenTile& tile, int output, const float (&sums)[kPlainTokens],
+                       int64_t column = 0) {
 #pragma unroll
   for (int n = 0; n < kPlainTokens; ++n) {
     const float sum = warpSum(sums[n]);
-    if (threadIdx.x % kWarp == 0 && tile.begin + n < tile.end) writeResult(task, tile.begin + n, output, tile.expert, sum);
+    if (threadIdx.x % kWarp == 0 && tile.begin + n < tile.end)
+      writeResult(task, tile.begin + n, output, tile.expert, sum, column);
   }
 }
 
@@ -62,12 +64,14 @@ __global__ void __launch_bounds__(kWarps* kWarp) plainPackedKernel(const __grid_
 
 template <class W, class T, int kWidth>
 __global__ void __launch_bounds__(kWarps* kWarp) plainDenseKernel(const __grid_constant__ LinearLaunch<T> launch) {
-  const LinearArguments<T>& task = launch.tasks[blockIdx.z];
+  const int head = launch.heads > 0 ? static_cast<int>(blockIdx.z) : 0;
+  const LinearArguments<T>& task = launch.tasks[launch.heads > 0 ? 0u : blockIdx.z];
   const int output = static_cast<int>(blockIdx.x) * kWarps + static_cast<int>(threadIdx.x) / kWarp, in = task.matrix.in;
   TokenTile tile;
   if (output >= task.matrix.out || !findTokens<kPlainTokens>(launch, static_cast<int>(blockIdx.y), tile)) return;
-  const auto* matrix =
-      reinterpret_cast<const W*>(launch.experts.experts > 0 ? launch.experts.data[tile.expert] : task.matrix.codes);
+  const auto* matrix = reinterpret_cast<const W*>(launch.heads > 0             ? launch.experts.data[head]
+                                                  : launch.experts.experts > 0 ? launch.experts.data[tile.expert]
+                                                                               : task.matrix.codes);
   const W* row = matrix + static_cast<int64_t>(output) * in;
   float sums[kPlainTokens] = {};
   for (int column = static_cast<int>(threadIdx.x) % kWarp * kWidth; column < in; column += kWarp * kWidth) {
@@ -76,12 +80,12 @@ __global__ void __launch_bounds__(kWarps* kWarp) plainDenseKernel(const __grid_c
 #pragma unroll
     for (int n = 0; n < kPlainTokens; ++n) {
       if (tile.begin + n >= tile.end) break;
-      const T* x = launch.in.row(inputRow(launch, tile.begin + n)) + column;
+      const T* x = launch.in.row(inputRow(launch, tile.begin + n)) + head * launch.inHead + column;
 #pragma unroll
       for (int i = 0; i < kWidth; ++i) sums[n] += weights[i] * toFloat(x[i]);
     }
   }
-  finish(task, tile, output, sums);
+  finish(task, tile, output, sums, head * launch.outHead);
 }
 
 }  // namespace
@@ -99,8 +103,8 @@ void launchDensePlain(Stream stream, DType weightType, const LinearLaunch<T>& la
   const dim3 grid(blocksFor(widest, kWarps), static_cast<unsigned>(tiles), static_cast<unsigned>(tasks));
   withActivationType(weightType, [&](auto tag) {
     using W = typename decltype(tag)::type;
-    bool wide = true;  // all tasks share one input width
-    for (int i = 0; i < tasks; ++i)
+    bool wide = true;                                         // all tasks share one input width
+    for (int i = 0; i < (launch.heads > 0 ? 1 : tasks); ++i)  // matrices by table are aligned
       wide = wide && reinterpret_cast<uintptr_t>(launch.tasks[i].matrix.codes) % 16 == 0 &&
              launch.tasks[i].matrix.in % kWide<W> == 0;
     if (wide)

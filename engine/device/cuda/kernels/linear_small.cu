@@ -16,7 +16,7 @@ constexpr int kWarps = 8;
 // Adds the warps' sums of 16 outputs x kTokens and writes them.
 template <int kTokens, class T>
 __device__ void addWarps(const LinearArguments<T>& task, const float (&sums)[kTokens / 8][4], int firstOutput,
-                         const TokenTile& tile, float (&shared)[kWarps][kTokens][kTileRows]) {
+                         const TokenTile& tile, float (&shared)[kWarps][kTokens][kTileRows], int64_t column = 0) {
   const int warp = static_cast<int>(threadIdx.x) / kWarp, g = static_cast<int>(threadIdx.x) % kWarp / 4,
             t = static_cast<int>(threadIdx.x) % 4;
 #pragma unroll
@@ -30,7 +30,7 @@ __device__ void addWarps(const LinearArguments<T>& task, const float (&sums)[kTo
     float sum = 0.0f;
 #pragma unroll
     for (int w = 0; w < kWarps; ++w) sum += shared[w][token][output];
-    writeResult(task, tile.begin + token, firstOutput + output, tile.expert, sum);
+    writeResult(task, tile.begin + token, firstOutput + output, tile.expert, sum, column);
   }
 }
 
@@ -140,12 +140,14 @@ template <class T, int kTokenTiles>
 __global__ void __launch_bounds__(kWarps* kWarp) denseSmallKernel(const __grid_constant__ LinearLaunch<T> launch) {
   constexpr int kTokens = 8 * kTokenTiles;
   __shared__ float shared[kWarps][kTokens][kTileRows];
-  const LinearArguments<T>& task = launch.tasks[blockIdx.z];
+  const int head = launch.heads > 0 ? static_cast<int>(blockIdx.z) : 0;
+  const LinearArguments<T>& task = launch.tasks[launch.heads > 0 ? 0u : blockIdx.z];
   const int firstOutput = static_cast<int>(blockIdx.x) * kTileRows;
   TokenTile tile;
   if (firstOutput >= task.matrix.out || !findTokens<kTokens>(launch, static_cast<int>(blockIdx.y), tile)) return;
-  const auto* matrix =
-      reinterpret_cast<const T*>(launch.experts.experts > 0 ? launch.experts.data[tile.expert] : task.matrix.codes);
+  const auto* matrix = reinterpret_cast<const T*>(launch.heads > 0             ? launch.experts.data[head]
+                                                  : launch.experts.experts > 0 ? launch.experts.data[tile.expert]
+                                                                               : task.matrix.codes);
   const int warp = static_cast<int>(threadIdx.x) / kWarp, g = static_cast<int>(threadIdx.x) % kWarp / 4,
             t = static_cast<int>(threadIdx.x) % 4;
   const int in = task.matrix.in;
@@ -155,7 +157,7 @@ __global__ void __launch_bounds__(kWarps* kWarp) denseSmallKernel(const __grid_c
 #pragma unroll
   for (int n = 0; n < kTokenTiles; ++n) {
     const int token = tile.begin + n * 8 + g;
-    x[n] = token < tile.end ? launch.in.row(inputRow(launch, token)) : nullptr;
+    x[n] = token < tile.end ? launch.in.row(inputRow(launch, token)) + head * launch.inHead : nullptr;
   }
 
   const uint4 zero = make_uint4(0u, 0u, 0u, 0u);
@@ -189,7 +191,7 @@ __global__ void __launch_bounds__(kWarps* kWarp) denseSmallKernel(const __grid_c
       }
     }
   }
-  addWarps<kTokens>(task, sums, firstOutput, tile, shared);
+  addWarps<kTokens>(task, sums, firstOutput, tile, shared, head * launch.outHead);
 }
 
 }  // namespace
