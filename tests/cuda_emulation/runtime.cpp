@@ -49,7 +49,7 @@ struct Machine {
   std::shared_ptr<const AllocationTable> table = std::make_shared<AllocationTable>();
   int streams = 0;
   std::vector<CUstream_st*> openStreams;
-  std::atomic<int> mallocs{0};
+  std::atomic<int> mallocs{0}, operations{0};
   std::string report;
 
   void readSettings() {
@@ -61,7 +61,7 @@ struct Machine {
     delayMicroseconds = environment("HEADROOM_EMULATED_DELAY_US", 0);
     const char* text = std::getenv("HEADROOM_EMULATED_FAULT");
     fault = text ? text : "";
-    mallocs = 0;
+    mallocs = operations = 0;
     report.clear();
     devices.clear();
     for (int i = 0; i < count; ++i) {
@@ -165,6 +165,8 @@ struct CUstream_st {
       if (machine().delayMicroseconds > 0) std::this_thread::sleep_for(std::chrono::microseconds(machine().delayMicroseconds));
       // After a failure nothing is executed any more, as on a GPU.
       if (stickyError(device) == cudaSuccess) {
+        if (faultNumber("hang") == ++machine().operations)
+          while (!stop()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
         const cudaError_t error = next(stop);
         if (error != cudaSuccess) {
           int none = cudaSuccess;

@@ -79,6 +79,8 @@ class StepDriver : public LogitsConsumer {
     RankGroupOptions options;
     options.threads = 1;
     options.spin = layout.worldSize() <= 2;
+    options.cuda = cuda;
+    if (cuda) options.device = DeviceKind::Cuda;
     RankGroup::Callbacks callbacks;
     callbacks.loadProgress = [this] { change([&] { ++progressCalls; }); };
     callbacks.loaded = [this] { change([&] { loaded = true; }); };
@@ -193,6 +195,7 @@ class StepDriver : public LogitsConsumer {
   EngineLimits limits;
   Machine machine;
   EngineMemoryPlan memory;
+  std::shared_ptr<const CudaModule> cuda;  // its devices in place of host devices
   std::vector<DrivenSequence> sequences;
   // Guarded by the mutex while the group lives.
   bool loaded = false;
