@@ -494,7 +494,7 @@ void addBenchCommand(CLI::App& app, Run& run) {
   command->add_option("--ready-check-timeout-sec", a.readySeconds, "How long to wait for the server")
       ->check(CLI::Range(0.0, 1e6))
       ->capture_default_str();
-  command->add_option("--request-timeout", a.requestTimeout, "Seconds without a byte of an answer")
+  command->add_option("--answer-timeout", a.requestTimeout, "Seconds without a byte of an answer")
       ->check(CLI::Range(0.001, 1e6))
       ->capture_default_str();
   a.serveOptions = addServeOptions(*command, a.serve);

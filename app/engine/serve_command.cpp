@@ -32,8 +32,6 @@ namespace {
 
 using namespace headroom::engine;
 
-constexpr double kDrainSeconds = 5;
-
 // One line each on stderr, with time and level. Thread-safe.
 class Log {
  public:
@@ -271,7 +269,7 @@ void showProgress(const EngineState& state, Log& log) {
 }
 
 // Follows the engine until it fails or a signal comes; the exit status.
-int follow(Engine& engine, Server& server, Signals& signals, const std::string& name, const ParallelLayout& layout, Log& log) {
+int follow(Engine& engine, Server& server, Signals& signals, const std::string& name, const ParallelLayout& layout, double drainSeconds, Log& log) {
   bool ready = false;
   const auto begun = std::chrono::steady_clock::now();
   while (true) {
@@ -306,7 +304,7 @@ int follow(Engine& engine, Server& server, Signals& signals, const std::string& 
     }
     engine.drain();
     server.notifyStateChanged();
-    server.stop(kDrainSeconds);
+    server.stop(drainSeconds);
     return kDone;
   }
 }
@@ -360,7 +358,7 @@ int serve(ServeArguments arguments) {
   EngineService service(**engine);
   http.serve(service, tokenizer ? tokenizer->get() : nullptr, noTokenizer, chatTemplate ? chatTemplate->get() : nullptr,
              noTemplate);
-  const int status = follow(**engine, http, signals, name, layout, log);
+  const int status = follow(**engine, http, signals, name, layout, arguments.drainSeconds, log);
   http.stop(0);
   engine->reset();
   return status;
@@ -393,6 +391,12 @@ std::vector<CLI::Option*> addServeOptions(CLI::App& command, ServeArguments& a) 
       ->check(CLI::Range(0.01, 1.0));
   command.add_option("--dtype", a.dtype, "auto, float32 (exact), bfloat16 or float16")->capture_default_str();
   command.add_option("--kv-cache-dtype", a.kvCacheDType, "auto, float32, bfloat16 or float16")->capture_default_str();
+  command.add_option("--max-requests", a.server.maxRequests, "Requests answered at the same time; more get status 429 (no limit)")->check(positive);
+  command.add_option("--request-timeout", a.server.requestTimeout, "Seconds for a whole answer; a later one ends with an error (no limit)")
+      ->check(CLI::Range(0.001, 1e6));
+  command.add_option("--drain-seconds", a.drainSeconds, "How long running requests may go on after SIGTERM or SIGINT")
+      ->check(CLI::Range(0.0, 1e6))
+      ->capture_default_str();
   command.add_flag("--no-prefix-caching", a.noPrefixCaching, "Compute every prompt whole");
   const std::vector<CLI::Option*> all = command.get_options();
   return {all.begin() + static_cast<ptrdiff_t>(before), all.end()};

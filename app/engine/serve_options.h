@@ -25,6 +25,7 @@ struct ServeArguments {
   std::optional<int64_t> maxModelLen, maxNumSeqs, maxNumBatchedTokens;
   std::optional<double> gpuMemoryUtilization;
   bool noPrefixCaching = false;
+  double drainSeconds = 30;
 };
 
 // Adds all but MODEL; what was added.

@@ -106,7 +106,11 @@ void Generation::start() {
     if (request.sampling.seed)
       *request.sampling.seed =
           static_cast<int64_t>(static_cast<uint64_t>(*request.sampling.seed) + static_cast<uint64_t>(choice.index % perPrompt));
-    if (m_request.grammar) request.sampling.constraint = std::make_shared<GrammarConstraint>(m_request.grammar, m_trie, m_request.frame.isNeeded() ? std::string_view(m_request.reasoningBegins ? &kReasoningBegins : &kAnswerBegins, 1) : std::string_view());
+    if (m_request.grammar)
+      request.sampling.constraint = std::make_shared<GrammarConstraint>(
+          m_request.grammar, m_trie,
+          m_request.frame.isNeeded() ? std::string_view(m_request.reasoningBegins ? &kReasoningBegins : &kAnswerBegins, 1)
+                                     : std::string_view());
     const auto index = static_cast<size_t>(choice.index);
     choice.id = m_service.submit(std::move(request), [self = shared_from_this(), index](GenerationUpdate&& update) {
       self->take(index, std::move(update));
@@ -153,7 +157,8 @@ void Generation::drain() {
 
 void Generation::apply(Choice& choice, GenerationUpdate&& update) {
   if (choice.finished) return;
-  if (update.finish == FinishReason::Error) return failed(update.error.empty() ? "The engine failed." : update.error);
+  if (update.finish == FinishReason::Error)
+    return failed({500, update.error.empty() ? "The engine failed." : update.error, {}, "internal_error", {}});
   choice.begun = true;
   choice.cachedTokens = std::max(choice.cachedTokens, update.cachedPromptTokens);
   if (!update.promptLogprobs.empty()) choice.promptLogprobs = std::move(update.promptLogprobs);
@@ -237,8 +242,16 @@ void Generation::cancelAll() {
     if (!choice.finished && choice.id != 0) m_service.cancel(choice.id);
 }
 
-void Generation::failed(const std::string& message) {
-  const ApiError error{500, message, {}, "internal_error", {}};
+void Generation::expire(std::chrono::milliseconds limit) {
+  if (m_over || !m_exchange->isOpen()) return;
+  failed({504,
+          fmt::format("The answer was not whole after {} s, the limit of this server.", static_cast<double>(limit.count()) / 1e3),
+          {},
+          "timeout_error",
+          "timeout"});
+}
+
+void Generation::failed(const ApiError& error) {
   cancelAll();
   if (!m_exchange->hasBegun()) {
     HttpResponse response;

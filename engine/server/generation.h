@@ -11,6 +11,7 @@
 #include "engine/server/tool_calls.h"
 #include "engine/text/tokenizer.h"
 
+#include <chrono>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -32,6 +33,10 @@ class Generation : public std::enable_shared_from_this<Generation> {
              std::string modelName, OpenAiRequest request, std::vector<PreparedPrompt> prompts,
              std::shared_ptr<const TokenTrie> trie = nullptr);
   void start();  // on the strand
+  // Holds on to `what` for as long as it lives.
+  void keep(std::shared_ptr<void> what) { m_kept = std::move(what); }
+  // On the strand: an answer that is not whole by now ends with an error.
+  void expire(std::chrono::milliseconds limit);
 
  private:
   struct Logprob {
@@ -76,7 +81,7 @@ class Generation : public std::enable_shared_from_this<Generation> {
   bool readsForm() const { return m_request.tools.reads || m_request.frame.isHarmony; }
   void endChoice(Choice& choice, std::string reason);
   void cancelAll();
-  void failed(const std::string& message);
+  void failed(const ApiError& error);
 
   // ---- rendering
   void sendChoice(Choice& choice);
@@ -103,6 +108,7 @@ class Generation : public std::enable_shared_from_this<Generation> {
   std::vector<Choice> m_choices;
   size_t m_unfinished = 0;
   bool m_over = false;
+  std::shared_ptr<void> m_kept;
 
   std::mutex m_inboxMutex;
   std::vector<std::pair<size_t, GenerationUpdate>> m_inbox;

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <boost/asio/post.hpp>
 #include <boost/asio/thread_pool.hpp>
 #include <cctype>
@@ -81,10 +82,12 @@ struct OpenAiRoutes::Impl {
   RouteOptions options;
   boost::asio::thread_pool workers;
   int64_t created;
+  std::atomic<int64_t> open{0};  // requests that are being answered
   const ToolCallForm toolCalls = chatTemplate ? toolCallFormOf(chatTemplate->source()) : ToolCallForm();
   const ReasoningForm reasoning = chatTemplate ? reasoningFormOf(chatTemplate->source()) : ReasoningForm();
   std::once_flag trieOnce[2];
-  std::shared_ptr<const TokenTrie> tries[2];  // each made by the first request that needs it; the second has the marks of calls and reasoning
+  std::shared_ptr<const TokenTrie>
+      tries[2];  // each made by the first request that needs it; the second has the marks of calls and reasoning
 
   using Handler = void (Impl::*)(const Exchange&);
   struct Route {
@@ -123,7 +126,7 @@ struct OpenAiRoutes::Impl {
                           "invalid_request_error",
                           "invalid_api_key"},
                          {{"WWW-Authenticate", "Bearer"}});
-    if (!route) return answerError(exchange, notFound(request.path));
+    if (!route) return answerError(exchange, whyNotHere(request.path).value_or(notFound(request.path)));
     if (request.method != route->method && !(request.method == "HEAD" && route->method == "GET"))
       return answerError(exchange,
                          {405,
@@ -136,6 +139,24 @@ struct OpenAiRoutes::Impl {
       if (const auto error = whyNotReady()) return answerError(exchange, *error, {{"Retry-After", "1"}});
     }
     (this->*route->handler)(exchange);
+  }
+
+  // What other servers of this API have at such a path, and why this one does not.
+  static std::optional<ApiError> whyNotHere(const std::string& path) {
+    static const std::map<std::string, std::string, std::less<>> kReasons{
+        {"/v1/embeddings", "This model makes text, no embeddings: it declares no pooling of its hidden states."},
+        {"/v1/rerank", "This model makes text and scores no documents."},
+        {"/v1/score", "This model makes text and scores no pairs."},
+        {"/v1/audio/transcriptions", "This model takes text, no sound."},
+        {"/v1/audio/speech", "This model makes text, no sound."},
+        {"/v1/images/generations", "This model makes text, no images."},
+        {"/v1/moderations", "This model makes text and judges none."},
+        {"/v1/files", "This server keeps no files."},
+        {"/v1/batches", "This server runs no batches; send the requests at the same time."},
+        {"/v1/assistants", "This server keeps no assistants; chat completions and responses take tools."}};
+    const auto found = kReasons.find(path);
+    if (found == kReasons.end()) return std::nullopt;
+    return ApiError{404, fmt::format("{} is not offered. {}", path, found->second), {}, "invalid_request_error", "not_offered"};
   }
 
   bool isAuthorized(const HttpRequest& request) const {
@@ -238,7 +259,8 @@ struct OpenAiRoutes::Impl {
     return all;
   }
 
-  // The vocabulary without special tokens, which are no text; `withMarks`, except those that models write around calls and reasoning.
+  // The vocabulary without special tokens, which are no text; `withMarks`, except those that models write around calls and
+  // reasoning.
   std::shared_ptr<const TokenTrie> tokenTrie(bool withMarks) {
     std::call_once(trieOnce[withMarks], [&] {
       const std::vector<int32_t> ends = tokenizer->eosTokenIds();
@@ -246,7 +268,9 @@ struct OpenAiRoutes::Impl {
       if (withMarks)
         for (const std::string& mark : marks())
           if (const auto id = tokenizer->tokenId(mark)) special.push_back(*id);
-      auto contains = [](const std::vector<int32_t>& ids, int32_t token) { return std::find(ids.begin(), ids.end(), token) != ids.end(); };
+      auto contains = [](const std::vector<int32_t>& ids, int32_t token) {
+        return std::find(ids.begin(), ids.end(), token) != ids.end();
+      };
       tries[withMarks] = std::make_shared<const TokenTrie>(tokenizer->vocabSize(), [&](int32_t token) {
         const bool isText = !contains(ends, token) && (!tokenizer->isSpecial(token) || contains(special, token));
         return isText ? tokenizer->tokenBytes(token) : std::string();
@@ -259,25 +283,52 @@ struct OpenAiRoutes::Impl {
   bool marksAreSpecial() const {
     const std::vector<std::string> all = marks();
     return tokenizer && std::any_of(all.begin(), all.end(), [&](const std::string& mark) {
-      const auto id = tokenizer->tokenId(mark);
-      return id && tokenizer->isSpecial(*id);
-    });
+             const auto id = tokenizer->tokenId(mark);
+             return id && tokenizer->isSpecial(*id);
+           });
+  }
+
+  // Counts a request until the last that knows of it lets go.
+  std::shared_ptr<void> seat() {
+    if (open.fetch_add(1) >= options.maxRequests && options.maxRequests > 0) {
+      open.fetch_sub(1);
+      return nullptr;
+    }
+    return {this, [this](void*) { open.fetch_sub(1); }};
   }
 
   template <class Request>
   void generate(const Exchange& exchange, Request read) {
-    onWorker(exchange, [this, read](const Exchange& exchange) -> std::function<void()> {
+    auto taken = seat();
+    if (!taken)
+      return answerError(exchange,
+                         {429,
+                          fmt::format("The server answers {} requests already, its limit; try again later.", options.maxRequests),
+                          {},
+                          "rate_limit_error",
+                          "too_many_requests"},
+                         {{"Retry-After", "1"}});
+    onWorker(exchange, [this, read, taken = std::move(taken)](const Exchange& exchange) -> std::function<void()> {
       const auto body = parseJsonObject(exchange->request().body);
       if (!body) return refusal(exchange, body.error());
       exchange->request().body = {};
       auto request = read(*body, bounds());
       if (!request) return refusal(exchange, request.error());
-      if (request->chat && (request->tools.reads || request->frame.isNeeded()) && marksAreSpecial()) request->skipSpecialTokens = false;
+      if (request->chat && (request->tools.reads || request->frame.isNeeded()) && marksAreSpecial())
+        request->skipSpecialTokens = false;
       auto prompts = prepare(*request);
       if (!prompts) return refusal(exchange, prompts.error());
-      auto vocabulary = request->grammar ? tokenTrie(request->chat && (request->tools.reads || request->frame.isNeeded())) : nullptr;
+      auto vocabulary =
+          request->grammar ? tokenTrie(request->chat && (request->tools.reads || request->frame.isNeeded())) : nullptr;
       auto generation = std::make_shared<Generation>(exchange, service, tokenizer ? *tokenizer : kNoTokenizer, options.modelName,
                                                      std::move(*request), std::move(*prompts), std::move(vocabulary));
+      generation->keep(taken);
+      if (options.requestTimeout.count() > 0 && options.schedule)
+        options.schedule(options.requestTimeout, [exchange, weak = std::weak_ptr(generation), limit = options.requestTimeout] {
+          exchange->post([weak, limit] {
+            if (const auto late = weak.lock()) late->expire(limit);
+          });
+        });
       return [generation] { generation->start(); };
     });
   }

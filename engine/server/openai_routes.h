@@ -10,6 +10,8 @@
 #include "engine/text/chat_template.h"
 #include "engine/text/tokenizer.h"
 
+#include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -19,6 +21,9 @@ struct RouteOptions {
   std::string modelName, apiKey;
   std::string noTokenizerReason, noTemplateReason;  // why the routes that need them cannot answer
   int workers = 2;
+  int64_t maxRequests = 0;                     // answered at the same time, others get 429; 0: no limit
+  std::chrono::milliseconds requestTimeout{0};  // of a whole answer; 0: none
+  std::function<void(std::chrono::milliseconds, std::function<void()>)> schedule;  // runs something later; needed for the timeout
 };
 
 class OpenAiRoutes {

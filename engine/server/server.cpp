@@ -35,6 +35,11 @@ void Server::serve(GenerationService& service, const Tokenizer* tokenizer, std::
   RouteOptions routes;
   routes.modelName = impl.options.servedModelName;
   routes.apiKey = impl.options.apiKey;
+  routes.maxRequests = impl.options.maxRequests;
+  routes.requestTimeout = std::chrono::milliseconds(static_cast<int64_t>(impl.options.requestTimeout * 1e3));
+  routes.schedule = [http = impl.http.get()](std::chrono::milliseconds delay, std::function<void()> work) {
+    http->schedule(delay, std::move(work));
+  };
   routes.noTokenizerReason = std::move(noTokenizerReason);
   routes.noTemplateReason = std::move(noTemplateReason);
   impl.routes = std::make_unique<OpenAiRoutes>(service, tokenizer, chatTemplate, impl.events, std::move(routes));

@@ -19,6 +19,8 @@ struct ServerOptions {
   std::string apiKey;
   std::string servedModelName;
   int threads = 2;
+  int64_t maxRequests = 0;   // answered at the same time; others get 429. 0: no limit
+  double requestTimeout = 0;  // seconds for a whole answer; 0: none
   HttpLimits limits;
 };
 

@@ -63,9 +63,10 @@ class LineTemplate final : public ChatTemplate {
     return request.value("add_generation_prompt", true) ? text + "assistant: " : text;
   }
   const std::string& source() const override { return m_source; }
+  explicit LineTemplate(std::string source = "lines") : m_source(std::move(source)) {}
 
  private:
-  std::string m_source = "lines";
+  std::string m_source;
 };
 
 // Answers every request with `reply`, a token a tick, then the end token; ignore_eos begins anew.
@@ -251,8 +252,8 @@ class FakeService final : public GenerationService {
 // A server on a free port over a fake engine.
 struct FakeServer {
   explicit FakeServer(std::string reply = "Hello, world", ServerOptions options = {},
-                      std::chrono::microseconds tick = std::chrono::microseconds(200))
-      : service(std::move(reply), tick) {
+                      std::chrono::microseconds tick = std::chrono::microseconds(200), std::string templateSource = "lines")
+      : chatTemplate(std::move(templateSource)), service(std::move(reply), tick) {
     options.port = 0;
     options.servedModelName = "fake";
     server = std::move(*Server::bind(std::move(options)));

@@ -5,6 +5,8 @@
 
 #include <QtTest>
 
+#include <fmt/format.h>
+
 #include <set>
 
 using namespace headroom;
@@ -514,6 +516,71 @@ class OpenAiRoutesTest : public QObject {
     const RawResponse refused = large.readResponse();
     QCOMPARE(refused.status, 400);
     QVERIFY(refused.body.find("8388609 tokens") != std::string::npos);
+  }
+
+  // ---- reasoning, limits
+
+  void partsReasoningFromAnAnswer() {
+    FakeServer server("<think>\nTwo and two.\n</think>\n\nFour.", {}, std::chrono::microseconds(50), "... </think> ...");
+    const Json whole = parsed(server.post(kChatPath, chatBody()));
+    QVERIFY(whole["choices"][0]["message"]["reasoning_content"] == "Two and two.");
+    QVERIFY(whole["choices"][0]["message"]["content"] == "Four.");
+    std::string reasoning, content;
+    for (const Json& event : eventsOf(server.post(kChatPath, chatBody({{"stream", true}})).body))
+      for (const Json& choice : event["choices"]) {
+        reasoning += choice["delta"].value("reasoning_content", "");
+        content += choice["delta"].value("content", "");
+      }
+    QVERIFY(reasoning == "Two and two.");
+    QVERIFY(content == "Four.");
+    const Json without = parsed(server.post(kChatPath, chatBody({{"include_reasoning", false}})));
+    QVERIFY(!without["choices"][0]["message"].contains("reasoning_content"));
+    QVERIFY(without["choices"][0]["message"]["content"] == "Four.");
+    // Completions are text as it is.
+    QVERIFY(textOf(parsed(server.post(kTextPath, textBody({{"max_tokens", 8}})))["choices"][0]) == "<think>\n");
+  }
+
+  void keepsToItsLimitOfRequests() {
+    ServerOptions options;
+    options.maxRequests = 2;
+    FakeServer server("Hello", std::move(options), std::chrono::milliseconds(5));
+    const std::string body = textBody({{"max_tokens", 400}, {"ignore_eos", true}}).dump();
+    RawClient first(server.port), second(server.port);
+    for (RawClient* client : {&first, &second})
+      client->send(fmt::format("POST {} HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n\r\n{}", kTextPath, body.size(), body));
+    QVERIFY(eventually([&] { return server.service.active() == 2; }));
+    const RawResponse refused = server.post(kTextPath, textBody());
+    QCOMPARE(refused.status, 429);
+    QVERIFY(refused.header("retry-after") == "1");
+    QVERIFY(parsed(refused)["error"]["code"] == "too_many_requests");
+    QCOMPARE(server.get("/v1/models").status, 200);
+    first.closeNow();
+    QVERIFY(eventually([&] { return server.post(kTextPath, textBody({{"max_tokens", 1}})).status == 200; }));
+  }
+
+  void endsAnswersThatTakeTooLong() {
+    ServerOptions options;
+    options.requestTimeout = 0.1;
+    FakeServer server("Hello", std::move(options), std::chrono::milliseconds(5));
+    const Json more{{"max_tokens", 400}, {"ignore_eos", true}};
+    const RawResponse late = server.post(kTextPath, textBody(more));
+    QCOMPARE(late.status, 504);
+    QVERIFY(parsed(late)["error"]["code"] == "timeout");
+    Json streamed = more;
+    streamed["stream"] = true;
+    const auto events = eventsOf(server.post(kTextPath, textBody(streamed)).body);
+    QVERIFY(events.size() > 1);
+    QVERIFY(events.back()["error"]["code"] == "timeout");
+    QVERIFY(eventually([&] { return server.service.active() == 0; }));
+    QCOMPARE(server.post(kTextPath, textBody({{"max_tokens", 2}})).status, 200);
+  }
+
+  void saysWhatItDoesNotOffer() {
+    FakeServer server;
+    const RawResponse embeddings = server.post("/v1/embeddings", {{"input", "x"}});
+    QCOMPARE(embeddings.status, 404);
+    QVERIFY(parsed(embeddings)["error"]["message"].get<std::string>().find("pooling") != std::string::npos);
+    QVERIFY(parsed(embeddings)["error"]["code"] == "not_offered");
   }
 };
 
