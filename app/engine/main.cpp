@@ -29,6 +29,8 @@ int main(int argc, char** argv) {
   addServeCommand(app, run);
   addBenchCommand(app, run);
   addDevicesCommand(app, run);
+  addCheckCommand(app, run);
+  addDiagnoseCommand(app, run);
   addTokenizeCommand(app, run);
   addRenderCommand(app, run);
   try {
