@@ -3,7 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
+#include <limits>
+#include <optional>
 
 namespace headroom {
 namespace {
@@ -27,20 +28,6 @@ bool isA100(const Machine& machine) {
 
 int64_t vHeadDimOf(const LayerSpec& layer) { return layer.vHeadDim > 0 ? layer.vHeadDim : layer.headDim; }
 
-// Bytes of one block of one layer on a rank; 0 for layers without a cache by token.
-int64_t pageBytes(const LayerSpec& layer, const VllmLimits& limits, int tp, int64_t blockTokens) {
-  switch (layer.attention) {
-    case AttentionKind::Full:
-    case AttentionKind::SlidingWindow:
-    case AttentionKind::ChunkedWindow:
-      return vllmKvHeads(layer, tp) * (layer.headDim + vHeadDimOf(layer)) * blockTokens * elementBytes(limits.kvDType);
-    case AttentionKind::Latent:  // one latent for all heads, on every rank
-      return (layer.latent.kvLoraRank + layer.latent.qkRopeHeadDim) * blockTokens * elementBytes(limits.kvDType);
-    default:
-      return 0;
-  }
-}
-
 // Tokens in flight that a window group is charged beside its window.
 int64_t inFlightTokens(const VllmLimits& limits, int pp) {
   const int64_t batches =
@@ -48,56 +35,158 @@ int64_t inFlightTokens(const VllmLimits& limits, int pp) {
   return batches * limits.maxNumBatchedTokens;
 }
 
+constexpr int64_t kBlockTokens = 16;
+constexpr EngineVersion kStatesAligned{0, 21, 0};     // prefix caching with recurrent layers: states at block ends
+constexpr EngineVersion kTokensByRequests{0, 21, 0};  // the logged tokens: concurrency x length, for groups of several kinds
+
+// What one layer keeps, on one rank.
+struct LayerCache {
+  enum class Kind : uint8_t { Full, Window, Chunked, State };
+  Kind kind = Kind::Full;
+  bool latent = false;
+  int64_t window = 0;
+  int64_t perToken = 0;  // bytes of a token
+  int64_t state = 0;     // bytes of a request's state
+  bool second = false;   // Mamba 2
+  friend bool operator==(const LayerCache&, const LayerCache&) = default;
+};
+
+int64_t stateBytes(const RecurrentState& state, const VllmLimits& limits, int tp) {
+  const int64_t element = elementBytes(limits.dtype);
+  const int64_t channels = ceilDiv(state.channels, tp) + (state.groups > 0 ? ceilDiv(state.groups, tp) * state.groupChannels : 0);
+  return channels * state.taps * element + ceilDiv(state.elements, tp) * (state.exact ? 4 : element);
+}
+
+// Empty for a layer without a cache. An indexer's keys are a cache of their own in the same layer: 8-bit, a 32-bit scale for
+// every 128.
+std::optional<LayerCache> cacheOf(const ModelConfig& config, const LayerSpec& layer, const VllmLimits& limits, int tp) {
+  LayerCache cache;
+  const int64_t element = elementBytes(limits.kvDType);
+  switch (layer.attention) {
+    case AttentionKind::SlidingWindow:
+      cache.kind = LayerCache::Kind::Window;
+      cache.window = layer.window;
+      break;
+    case AttentionKind::ChunkedWindow:
+      cache.kind = LayerCache::Kind::Chunked;
+      cache.window = layer.window;
+      break;
+    case AttentionKind::Full:
+    case AttentionKind::CrossAttention:
+      break;
+    case AttentionKind::Latent:
+      // MiniCPM 3 is run with ordinary heads, values padded to the width of the keys.
+      if (config.modelType == "minicpm3") {
+        cache.perToken = ceilDiv(layer.qHeads, tp) * 2 * layer.headDim * element;
+        return cache;
+      }
+      // One latent for all heads, on every rank. With 8 bits a sparse model keeps its rotary part in 16 and 32-bit scales.
+      cache.latent = true;
+      cache.perToken = (layer.latent.kvLoraRank + layer.latent.qkRopeHeadDim) * element;
+      if (layer.indexDim > 0 && element == 1)
+        cache.perToken = layer.latent.kvLoraRank + layer.latent.kvLoraRank / 128 * 4 + 2 * layer.latent.qkRopeHeadDim;
+      return cache;
+    case AttentionKind::LinearAttention:
+    case AttentionKind::Mamba:
+    case AttentionKind::ShortConvolution:
+      cache.kind = LayerCache::Kind::State;
+      cache.state = stateBytes(layer.recurrent, limits, tp);
+      cache.second = layer.recurrent.second;
+      if (cache.state == 0) return std::nullopt;
+      return cache;
+    default:
+      return std::nullopt;
+  }
+  cache.perToken = vllmKvHeads(layer, tp) * (layer.headDim + vHeadDimOf(layer)) * element;
+  return cache;
+}
+
 struct KvGroups {
-  int64_t groupSize = 0;  // layers of one group
-  int64_t page = 0;       // bytes of a block of one layer
   struct Group {
-    int64_t window = 0;  // 0: full attention
-    bool chunked = false;
+    LayerCache cache;
+    int64_t blockTokens = kBlockTokens;
   };
+  int64_t blockBytes = 0;  // of one block of a group
   std::vector<Group> groups;
 };
 
-KvGroups groupsOf(const ModelConfig& config, const VllmLimits& limits, const VllmStage& stage, int64_t blockTokens) {
-  std::map<std::pair<int64_t, bool>, int64_t> layersByWindow;
-  KvGroups result;
+// Layers with the same cache form groups of one size, so that a block of any group takes the same bytes.
+KvGroups groupsOf(const ModelConfig& config, const VllmLimits& limits, const VllmStage& stage) {
+  struct Bucket {
+    LayerCache cache;
+    int64_t layers = 0;
+  };
+  std::vector<Bucket> buckets;
+  int64_t indexed = 0;
   for (int64_t i = stage.layers.begin; i < stage.layers.end; ++i) {
-    const LayerSpec& layer = config.layers[i];
-    const int64_t page = pageBytes(layer, limits, stage.tp, blockTokens);
-    if (page == 0) continue;
-    result.page = std::max(result.page, page);
-    const bool windowed = layer.attention == AttentionKind::SlidingWindow || layer.attention == AttentionKind::ChunkedWindow;
-    layersByWindow[{windowed ? layer.window : 0, layer.attention == AttentionKind::ChunkedWindow}] += 1;
+    const LayerSpec& layer = config.layers[static_cast<size_t>(i)];
+    const std::optional<LayerCache> cache = cacheOf(config, layer, limits, stage.tp);
+    if (!cache) continue;
+    if (layer.attention == AttentionKind::Latent && layer.indexDim > 0)
+      indexed += layer.indexDim + ceilDiv(layer.indexDim, 128) * 4;
+    auto found = std::find_if(buckets.begin(), buckets.end(), [&](const Bucket& bucket) { return bucket.cache == *cache; });
+    if (found == buckets.end()) found = buckets.insert(buckets.end(), {*cache, 0});
+    ++found->layers;
   }
-  if (layersByWindow.empty()) return result;
+  KvGroups result;
+  if (buckets.empty()) return result;
+  const bool allFull = std::all_of(buckets.begin(), buckets.end(),
+                                   [](const Bucket& bucket) { return bucket.cache.kind == LayerCache::Kind::Full; });
+  if (allFull) {
+    // One group, whatever the widths. Sparse latent attention has blocks of 64 tokens.
+    KvGroups::Group group{buckets.front().cache, indexed > 0 ? int64_t{64} : kBlockTokens};
+    int64_t perToken = indexed;
+    for (const Bucket& bucket : buckets) perToken += bucket.layers * bucket.cache.perToken;
+    result.blockBytes = perToken * group.blockTokens;
+    result.groups.push_back(group);
+    return result;
+  }
+  // Attention blocks grow until one holds a recurrent layer's state; then all pages to the largest.
+  int64_t state = 0, narrowest = 0, widest = 0, attentionTokens = kBlockTokens;
+  for (const Bucket& bucket : buckets) {
+    state = std::max(state, bucket.cache.state);
+    if (bucket.cache.perToken == 0) continue;
+    narrowest = narrowest == 0 ? bucket.cache.perToken : std::min(narrowest, bucket.cache.perToken);
+    widest = std::max(widest, bucket.cache.perToken);
+  }
+  if (narrowest > 0 && state > 0) attentionTokens = std::max(attentionTokens, roundUp(ceilDiv(state, narrowest), kBlockTokens));
+  const int64_t page = widest > 0 ? widest * attentionTokens : state;
   int64_t smallest = std::numeric_limits<int64_t>::max(), largest = 0;
-  for (const auto& [window, count] : layersByWindow) {
-    smallest = std::min(smallest, count);
-    largest = std::max(largest, count);
+  for (const Bucket& bucket : buckets) {
+    smallest = std::min(smallest, bucket.layers);
+    largest = std::max(largest, bucket.layers);
   }
   // The smallest bucket, or the largest where they are close; buckets are filled up to a multiple.
-  result.groupSize = 2 * largest < 3 * smallest ? largest : smallest;
-  for (const auto& [window, count] : layersByWindow) {
-    for (int64_t group = 0; group < ceilDiv(count, result.groupSize); ++group)
-      result.groups.push_back({window.first, window.second});
+  const int64_t groupSize = 2 * largest < 3 * smallest ? largest : smallest;
+  result.blockBytes = page * groupSize;
+  for (const Bucket& bucket : buckets) {
+    const int64_t tokens = bucket.cache.perToken > 0 ? attentionTokens * (widest / bucket.cache.perToken) : attentionTokens;
+    for (int64_t group = 0; group < ceilDiv(bucket.layers, groupSize); ++group) result.groups.push_back({bucket.cache, tokens});
   }
   return result;
 }
 
-int64_t requestBlocks(const KvGroups& groups, const VllmLimits& limits, int pp, int64_t tokens, int64_t blockTokens) {
+int64_t requestBlocks(const KvGroups& groups, const VllmLimits& limits, int pp, int64_t tokens) {
   int64_t blocks = 0;
   for (const KvGroups::Group& group : groups.groups) {
-    if (group.window == 0)
-      blocks += ceilDiv(tokens, blockTokens);
-    else if (group.chunked)
-      blocks += ceilDiv(std::min(group.window + inFlightTokens(limits, pp), tokens), blockTokens);
-    else
-      blocks += ceilDiv(std::min(group.window - 1 + inFlightTokens(limits, pp), tokens), blockTokens) + 1;
+    switch (group.cache.kind) {
+      case LayerCache::Kind::Full:
+        blocks += ceilDiv(tokens, group.blockTokens);
+        break;
+      case LayerCache::Kind::Chunked:
+        blocks += ceilDiv(std::min(group.cache.window + inFlightTokens(limits, pp), tokens), group.blockTokens);
+        break;
+      case LayerCache::Kind::Window:
+        blocks += ceilDiv(std::min(group.cache.window - 1 + inFlightTokens(limits, pp), tokens), group.blockTokens) + 1;
+        break;
+      case LayerCache::Kind::State:
+        // The running state, and one at a block's end that another request may start from; Mamba 2 keeps one more.
+        blocks += limits.version < kStatesAligned ? 1 : group.cache.second ? 3 : 2;
+        break;
+    }
   }
   return blocks;
 }
-
-constexpr int64_t kBlockTokens = 16;
 
 }  // namespace
 
@@ -212,16 +301,27 @@ int64_t vllmKvHeads(const LayerSpec& layer, int tp) { return std::max<int64_t>(1
 
 VllmKvShape vllmKvShape(const ModelConfig& config, const VllmLimits& limits, const VllmStage& stage) {
   VllmKvShape shape;
-  shape.blockTokens = kBlockTokens;
-  const KvGroups groups = groupsOf(config, limits, stage, kBlockTokens);
-  shape.blockBytes = Bytes(groups.page * groups.groupSize);
-  shape.blocksPerRequest = requestBlocks(groups, limits, stage.pp, limits.maxModelLen, kBlockTokens);
-  shape.uniform = groups.groups.size() == 1 && groups.groups.front().window == 0;
+  const KvGroups groups = groupsOf(config, limits, stage);
+  shape.blockBytes = Bytes(groups.blockBytes);
+  shape.blocksPerRequest = requestBlocks(groups, limits, stage.pp, limits.maxModelLen);
+  shape.groups = std::max<int64_t>(1, static_cast<int64_t>(groups.groups.size()));
+  shape.blockTokens = groups.groups.empty() ? kBlockTokens : groups.groups.front().blockTokens;
+  for (const KvGroups::Group& group : groups.groups) shape.blockTokens = std::min(shape.blockTokens, group.blockTokens);
+  shape.uniform = limits.version < kTokensByRequests ||
+                  (groups.groups.size() == 1 && groups.groups.front().cache.kind == LayerCache::Kind::Full);
   return shape;
 }
 
 int64_t vllmBlocksFor(const ModelConfig& config, const VllmLimits& limits, const VllmStage& stage, int64_t tokens) {
-  return requestBlocks(groupsOf(config, limits, stage, kBlockTokens), limits, stage.pp, tokens, kBlockTokens);
+  return requestBlocks(groupsOf(config, limits, stage), limits, stage.pp, tokens);
+}
+
+int64_t vllmDefaultModelLen(const ModelConfig& config) {
+  // Long rotary factors change short prompts too, so their use must be asked for; dynamic ones lengthen by themselves.
+  if (config.rope.scaling == RopeScaling::LongRope && config.rope.originalContext > 0) return config.rope.originalContext;
+  if (config.rope.scaling == RopeScaling::Dynamic && config.rope.factor > 1.0)
+    return static_cast<int64_t>(static_cast<double>(config.maxPositionEmbeddings) * config.rope.factor);
+  return config.maxPositionEmbeddings;
 }
 
 }  // namespace headroom

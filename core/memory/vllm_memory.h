@@ -47,6 +47,9 @@ Bytes vllmRuntimeGrowth(const ModelConfig& config, const VllmLimits& limits, con
 Bytes vllmGraphs(const VllmLimits& limits, const VllmStage& stage, const GpuSpec& gpu);
 bool vllmChargesGraphs(EngineVersion version);
 
+// Context that the server takes where none is asked for.
+int64_t vllmDefaultModelLen(const ModelConfig& config);
+
 // KV heads that one rank holds.
 int64_t vllmKvHeads(const LayerSpec& layer, int tp);
 
@@ -55,11 +58,12 @@ int64_t vllmKvHeads(const LayerSpec& layer, int tp);
 struct VllmKvShape {
   Bytes blockBytes;              // of one block in all layers of a group position
   int64_t blocksPerRequest = 0;  // one request of maxModelLen
-  int64_t blockTokens = 16;
-  bool uniform = true;  // all layers full attention: tokens = blocks x 16
+  int64_t blockTokens = 16;      // the least over the groups
+  int64_t groups = 1;
+  bool uniform = true;  // logged tokens = blocks / groups x blockTokens; else concurrency x maxModelLen
 };
 VllmKvShape vllmKvShape(const ModelConfig& config, const VllmLimits& limits, const VllmStage& stage);
-// Blocks that `requests` of `tokens` tokens take.
+// Blocks that a request of `tokens` tokens takes.
 int64_t vllmBlocksFor(const ModelConfig& config, const VllmLimits& limits, const VllmStage& stage, int64_t tokens);
 
 }  // namespace headroom
