@@ -106,6 +106,11 @@ __device__ inline V loadAs(const uint8_t* from) {
   return loadStreaming(reinterpret_cast<const V*>(from));
 }
 
+// `word` with another byte j. (By shifts, a host compiler would see one wide access in several small ones.)
+__device__ inline uint32_t withByte(uint32_t word, uint32_t byte, int j) {
+  return __byte_perm(word, byte, (0x3210u & ~(15u << (4 * j))) | 4u << (4 * j));
+}
+
 __device__ inline float halfBits(uint32_t bits) { return unpackPair<Half>(bits & 0xffffu).x; }
 
 // The scale and minimum numbers of the 12 bytes (three words) that Q4_K and Q5_K keep for 8 groups: 6 bits each.
@@ -213,7 +218,7 @@ struct PackedPart {
         ones = loadAs<uint32_t>(from);
       } else {
         ones = 0u;
-        for (int j = 0; j < count; ++j) ones |= static_cast<uint32_t>(from[j]) << (8 * j);
+        for (int j = 0; j < count; ++j) ones = withByte(ones, from[j], j);
       }
     }
     loadScales(matrix, row, chunk, count);
@@ -273,10 +278,10 @@ struct PackedPart {
             header[j] = j < count ? loadAs<uint32_t>(from + 4 * j) : 0u;
           } else if constexpr (kBytes == 2) {
             const uint32_t one = j < count ? loadAs<unsigned short>(from + 2 * j) : 0u;
-            header[j / 2] = j % 2 == 0 ? one : header[j / 2] | one << 16;
+            header[j / 2] = j % 2 == 0 ? one : __byte_perm(header[j / 2], one, 0x5410u);
           } else {
             const uint32_t one = j < count ? from[j] : 0u;
-            header[0] = j == 0 ? one : header[0] | one << (8 * j);
+            header[0] = withByte(j == 0 ? 0u : header[0], one, j);
           }
         }
       }
