@@ -146,6 +146,9 @@ void MainWindow::buildActions() {
   connect(addAction(engine, QT_TR_NOOP("&Refresh the plan"), QT_TR_NOOP("Read the model again and plan again"),
                     QKeySequence(Qt::Key_F5), "refresh"),
           &QAction::triggered, &m_workspace.plan(), &ui::PlanSession::refresh);
+  connect(addAction(engine, QT_TR_NOOP("&Calibrate from a log…"),
+                    QT_TR_NOOP("Read a start-up log of vLLM, SGLang or llama.cpp and plan with what it measured"), QKeySequence(), nullptr),
+          &QAction::triggered, m_planPage, &ui::PlanPage::openLog);
   engine->addSeparator();
   m_start = addAction(engine, QT_TR_NOOP("&Start"), QT_TR_NOOP("Start the selected layout"), QKeySequence(Qt::CTRL | Qt::Key_R),
                       "start");

@@ -7,7 +7,7 @@
 
 namespace headroom::app {
 
-WorkspaceState::WorkspaceState(ui::AppSettings& settings, QObject* parent) : QObject(parent), m_settings(settings) {
+WorkspaceState::WorkspaceState(ui::AppSettings& settings, QObject* parent) : QObject(parent), m_settings(settings), m_plan(nullptr, settings.calibrationFile()) {
   m_plan.setHostDevices(m_settings.hostDevices());
   // A remembered machine that cannot be read any more gives way to this one.
   if (!m_plan.setMachine(m_settings.machine())) static_cast<void>(m_plan.setMachine(QStringLiteral("local")));

@@ -2047,6 +2047,70 @@
         <source>attention of a layer has %1 pieces: %2 of %3 devices wait in every layer</source>
         <translation>一层的注意力有 %1 份：每层有 %3 个设备中的 %2 个在等待</translation>
     </message>
+    <message>
+        <source>no file that can be read</source>
+        <translation>无法读取的文件</translation>
+    </message>
+    <message>
+        <source>a start-up log</source>
+        <translation>启动日志</translation>
+    </message>
+    <message>
+        <source>a start with %1</source>
+        <translation>以 %1 启动</translation>
+    </message>
+    <message>
+        <source>a layout that the plan accepts</source>
+        <translation>规划所接受的布局</translation>
+    </message>
+    <message>
+        <source>weights of another size</source>
+        <translation>大小不同的权重</translation>
+    </message>
+    <message>
+        <source>weights of another size (%1)</source>
+        <translation>大小不同的权重（%1）</translation>
+    </message>
+    <message>
+        <source>those of %1 with %2</source>
+        <translation>%1 在 %2 时的权重</translation>
+    </message>
+    <message>
+        <source>is it the log of another model or layout?</source>
+        <translation>这是其他模型或布局的日志吗？</translation>
+    </message>
+    <message>
+        <source>a file that cannot be written</source>
+        <translation>无法写入的文件</translation>
+    </message>
+    <message>
+        <source>room and permission</source>
+        <translation>空间和权限</translation>
+    </message>
+    <message>
+        <source>no line of an engine&apos;s start</source>
+        <translation>没有引擎启动的行</translation>
+    </message>
+    <message>
+        <source>a start-up log of vLLM, SGLang or llama.cpp</source>
+        <translation>vLLM、SGLang 或 llama.cpp 的启动日志</translation>
+    </message>
+    <message>
+        <source>a log of %1 without memory figures</source>
+        <translation>没有内存数据的 %1 日志</translation>
+    </message>
+    <message>
+        <source>lines such as &quot;Model loading took …&quot; or &quot;GPU KV cache size: …&quot;</source>
+        <translation>类似 &quot;Model loading took …&quot; 或 &quot;GPU KV cache size: …&quot; 的行</translation>
+    </message>
+    <message>
+        <source>log at the level INFO, from the start on</source>
+        <translation>从启动开始以 INFO 级别记录日志</translation>
+    </message>
+    <message>
+        <source>start-up log of %1</source>
+        <translation>%1 的启动日志</translation>
+    </message>
 </context>
 <context>
     <name>Headroom</name>
@@ -2526,6 +2590,14 @@ The window is licensed under GPL-3.0-or-later, the engine under Apache-2.0.</sou
         <source>%1 cannot be written: settings and window sizes hold until the window is closed.</source>
         <translation>无法写入 %1：设置和窗口大小只保留到窗口关闭。</translation>
     </message>
+    <message>
+        <source>&amp;Calibrate from a log…</source>
+        <translation>用日志校准(&amp;C)…</translation>
+    </message>
+    <message>
+        <source>Read a start-up log of vLLM, SGLang or llama.cpp and plan with what it measured</source>
+        <translation>读取 vLLM、SGLang 或 llama.cpp 的启动日志，并按其中测得的数值规划</translation>
+    </message>
 </context>
 <context>
     <name>headroom::app::WorkspaceState</name>
@@ -2536,6 +2608,81 @@ The window is licensed under GPL-3.0-or-later, the engine under Apache-2.0.</sou
     <message>
         <source>%1 of %2</source>
         <translation>%2 的 %1</translation>
+    </message>
+</context>
+<context>
+    <name>headroom::ui::CalibrationDialog</name>
+    <message>
+        <source>Start-up log</source>
+        <translation>启动日志</translation>
+    </message>
+    <message>
+        <source>%1 %2, %3: predicted and measured</source>
+        <translation>%1 %2，%3：预测与测得</translation>
+    </message>
+    <message>
+        <source>Weights</source>
+        <translation>权重</translation>
+    </message>
+    <message>
+        <source>Activations</source>
+        <translation>激活</translation>
+    </message>
+    <message>
+        <source>Runtime</source>
+        <translation>运行时</translation>
+    </message>
+    <message>
+        <source>Graphs</source>
+        <translation>图</translation>
+    </message>
+    <message>
+        <source>KV cache</source>
+        <translation>KV 缓存</translation>
+    </message>
+    <message>
+        <source>Tokens of the KV cache</source>
+        <translation>KV 缓存的词元数</translation>
+    </message>
+    <message>
+        <source>Requests of full length</source>
+        <translation>最大长度的请求数</translation>
+    </message>
+    <message>
+        <source>Term</source>
+        <translation>项目</translation>
+    </message>
+    <message>
+        <source>Predicted</source>
+        <translation>预测</translation>
+    </message>
+    <message>
+        <source>Measured</source>
+        <translation>测得</translation>
+    </message>
+    <message>
+        <source>Difference</source>
+        <translation>差异</translation>
+    </message>
+    <message>
+        <source>unknown</source>
+        <translation>未知</translation>
+    </message>
+    <message>
+        <source>Terms of memory, predicted and measured</source>
+        <translation>内存各项的预测与测得</translation>
+    </message>
+    <message>
+        <source>Plans of this machine and engine can add what was measured here to what is modelled.</source>
+        <translation>此机器和引擎的规划可以在模型估算之上加入在此测得的数值。</translation>
+    </message>
+    <message>
+        <source>The log tells too little to correct plans by.</source>
+        <translation>日志中的信息不足以校正规划。</translation>
+    </message>
+    <message>
+        <source>&amp;Plan with what was measured</source>
+        <translation>按测得的数值规划(&amp;P)</translation>
     </message>
 </context>
 <context>
@@ -3106,10 +3253,6 @@ The window is licensed under GPL-3.0-or-later, the engine under Apache-2.0.</sou
         <translation>引擎</translation>
     </message>
     <message>
-        <source>Recommended layout</source>
-        <translation>推荐布局</translation>
-    </message>
-    <message>
         <source>Headroom</source>
         <translation>余量</translation>
     </message>
@@ -3118,24 +3261,28 @@ The window is licensed under GPL-3.0-or-later, the engine under Apache-2.0.</sou
         <translation>KV 词元</translation>
     </message>
     <message>
-        <source>Longest context</source>
-        <translation>最长上下文</translation>
-    </message>
-    <message>
         <source>Most requests</source>
         <translation>最多请求数</translation>
     </message>
     <message>
-        <source>Decode, tokens/s</source>
-        <translation>解码，词元/秒</translation>
+        <source>Layout</source>
+        <translation>布局</translation>
     </message>
     <message>
-        <source>All requests, tokens/s</source>
-        <translation>全部请求，词元/秒</translation>
+        <source>Most context</source>
+        <translation>最长上下文</translation>
     </message>
     <message>
-        <source>First token, ms</source>
-        <translation>首词元，毫秒</translation>
+        <source>Decode tok/s</source>
+        <translation>解码 词元/秒</translation>
+    </message>
+    <message>
+        <source>All tok/s</source>
+        <translation>总计 词元/秒</translation>
+    </message>
+    <message>
+        <source>TTFT ms</source>
+        <translation>首词元 毫秒</translation>
     </message>
 </context>
 <context>
@@ -3900,12 +4047,24 @@ The window is licensed under GPL-3.0-or-later, the engine under Apache-2.0.</sou
         <source>Views of the plan</source>
         <translation>规划的视图</translation>
     </message>
+    <message>
+        <source>Open a start-up log</source>
+        <translation>打开启动日志</translation>
+    </message>
+    <message>
+        <source>Logs (*.log *.txt *.out)</source>
+        <translation>日志 (*.log *.txt *.out)</translation>
+    </message>
 </context>
 <context>
     <name>headroom::ui::PlanSession</name>
     <message>
         <source>%1: found a name that is no UTF-8 text, expected one; rename the file or folder</source>
         <translation>%1：名称不是 UTF-8 文本；请重命名文件或文件夹</translation>
+    </message>
+    <message>
+        <source>Open the model first that the log is about.</source>
+        <translation>请先打开日志所对应的模型。</translation>
     </message>
 </context>
 <context>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The planner page with the real planner: the story of six 80 GB GPUs, live options, the keyboard, and bad input.
 #include "ui/views/plan_page.h"
+#include "ui/charts/context_chart.h"
 #include "ui/models/layout_grid_model.h"
 #include "ui/models/plan_session.h"
 #include "ui/settings/app_settings.h"
@@ -11,6 +12,7 @@
 #include "ui/views/notice_area.h"
 #include "ui/views/option_panel.h"
 
+#include <QAbstractItemModelTester>
 #include <QComboBox>
 #include <QDropEvent>
 #include <QLabel>
@@ -18,6 +20,7 @@
 #include <QMimeData>
 #include <QPushButton>
 #include <QSignalSpy>
+#include <QSlider>
 #include <QSpinBox>
 #include <QTableView>
 #include <QTemporaryDir>
@@ -72,7 +75,7 @@ class PlanPageTest : public QObject {
     QLocale::setDefault(QLocale::c());
     m_folder = std::make_unique<QTemporaryDir>();
     m_settings = std::make_unique<AppSettings>(m_folder->path());
-    m_session = std::make_unique<PlanSession>();
+    m_session = std::make_unique<PlanSession>(nullptr, m_settings->calibrationFile());
     m_page = std::make_unique<PlanPage>(*m_session, *m_settings);
     m_page->resize(1280, 760);
     m_page->show();
@@ -188,6 +191,62 @@ class PlanPageTest : public QObject {
     QCOMPARE(m_page->gridModel().rowCount(), 3);
     QVERIFY(m_page->selectedLayout());
     QCOMPARE(m_page->selectedLayout()->dp, 2);
+  }
+
+  void aFixIsOneClickAway() {
+    openStory(static_cast<int>(EngineKind::Vllm));
+    m_page->selectLayout(6, 1, 1);
+    auto* fix = part<QPushButton>("fix0");
+    QVERIFY(fix);
+    QCOMPARE(fix->text(), QStringLiteral("Show TP2 × PP3"));
+    fix->click();
+    QVERIFY(m_page->selectedLayout());
+    QCOMPARE(m_page->selectedLayout()->tp, 2);
+    QCOMPARE(m_page->selectedLayout()->pp, 3);
+    // A context that fits is set where it belongs, and planned at once.
+    FixAction action;
+    action.maxModelLen = 4096;
+    emit m_page->details().fixRequested(action);
+    QCOMPARE(part<QSpinBox>("contextLength")->value(), 4096);
+    QTRY_VERIFY_WITH_TIMEOUT(m_session->report(), kPlanTimeoutMs);
+    QCOMPARE(m_session->report()->options.maxModelLen, int64_t(4096));
+  }
+
+  void memoryAgainstContextAndEnginesSideBySide() {
+    openStory(static_cast<int>(EngineKind::Vllm));
+    m_page->selectLayout(4, 1, 1);
+    m_page->showTab(PlanPage::ContextTab);
+    const ContextCurve& curve = m_page->findChild<ContextChart*>(QStringLiteral("contextChart"))->curve();
+    QVERIFY(curve.points.size() > 3);
+    QCOMPARE(curve.asked, std::optional<int64_t>(32768));
+    for (size_t i = 1; i < curve.points.size(); ++i) {
+      QVERIFY(curve.points[i].tokens > curve.points[i - 1].tokens);
+      QVERIFY(curve.points[i].kvCache >= curve.points[i - 1].kvCache);
+    }
+    QVERIFY(!part<QWidget>("contextChart")->accessibleDescription().isEmpty());
+    m_page->showTab(PlanPage::EnginesTab);
+    auto* table = part<QTableView>("engineTable");
+    QTRY_VERIFY_WITH_TIMEOUT(table->model()->rowCount() >= 5, kPlanTimeoutMs);
+    QAbstractItemModelTester tester(table->model(), QAbstractItemModelTester::FailureReportingMode::QtTest);
+    int headroomRow = -1;
+    for (int row = 0; row < table->model()->rowCount(); ++row)
+      if (table->model()->index(row, 0).data().toString().startsWith(QStringLiteral("Headroom"))) headroomRow = row;
+    QVERIFY(headroomRow >= 0);
+    table->selectRow(headroomRow);
+    part<QPushButton>("useEngine")->click();
+    QTRY_VERIFY_WITH_TIMEOUT(m_session->report() && m_session->report()->options.engine.kind == EngineKind::Headroom, kPlanTimeoutMs);
+  }
+
+  void aDraggedSliderPlansTheLastOfItsSteps() {
+    openStory(static_cast<int>(EngineKind::Vllm));
+    auto* slider = part<QSlider>("contextSlider");
+    slider->setSliderDown(true);
+    for (int step = slider->minimum(); step <= slider->maximum(); ++step) slider->setValue(step);
+    slider->setValue(slider->minimum());
+    slider->setSliderDown(false);
+    QCOMPARE(part<QSpinBox>("contextLength")->value(), 512);
+    QTRY_VERIFY_WITH_TIMEOUT(m_session->report() && !m_session->isPlanning(), kPlanTimeoutMs);
+    QCOMPARE(m_session->report()->options.maxModelLen, int64_t(512));
   }
 
   void badInputIsToldInPlaceAndNothingIsLost_data() {

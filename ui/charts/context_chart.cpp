@@ -11,9 +11,19 @@
 #include <QPainterPath>
 #include <QToolTip>
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 namespace headroom::ui {
+namespace {
+
+// Lengths that a scale names: a power of two, or one and a quarter of it as engines' block counts give.
+bool isRound(int64_t tokens) {
+  const auto low = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(tokens)));
+  return tokens == low || tokens * 4 == low * 5;
+}
+
+}  // namespace
 
 double contextPosition(int64_t tokens, const ContextCurve& curve) {
   if (curve.points.size() < 2) return 0;
@@ -55,7 +65,7 @@ ContextChart::Frame ContextChart::frame() const {
         std::max({most, static_cast<double>((point.fixed + point.kvCache).count()), static_cast<double>(point.budget.count())});
   // A cache far beyond the budget says no more than one twice over it.
   if (!m_curve.points.empty()) most = std::min(most, static_cast<double>(m_curve.points.front().budget.count()) * 2);
-  frame.ticks = axisTicks(most * 1.03, std::max(2, height() / (metrics.height() * 3)), ValueUnit::Bytes);
+  frame.ticks = axisTicks(most * 1.03, std::max(2, height() / (metrics.height() * 5)), ValueUnit::Bytes);
   frame.top = frame.ticks.top();
   const double left = metrics.horizontalAdvance(tickLabel(frame.top, frame.ticks, ValueUnit::Bytes)) + 12;
   frame.plot = QRectF(left, metrics.height() * 1.8, std::max(10.0, width() - left - metrics.averageCharWidth() * 4.0),
@@ -88,6 +98,7 @@ void ContextChart::paintEvent(QPaintEvent*) {
   for (const ContextPoint& point : m_curve.points) {
     const double at = x(point.tokens);
     const QString text = formatCompact(point.tokens);
+    if (!isRound(point.tokens)) continue;
     const double half = metrics.horizontalAdvance(text) / 2.0;
     painter.setPen(separatorColor(palette()));
     painter.drawLine(QPointF(at, f.plot.bottom()), QPointF(at, f.plot.bottom() + 4));
@@ -96,6 +107,7 @@ void ContextChart::paintEvent(QPaintEvent*) {
     painter.setPen(mutedText(palette()));
     painter.drawText(QPointF(at - half, f.plot.bottom() + 4 + metrics.ascent()), text);
   }
+  painter.setPen(mutedText(palette()));
   painter.drawText(QRectF(f.plot.left(), f.plot.bottom() + metrics.height() * 1.4, f.plot.width(), metrics.height()),
                    Qt::AlignCenter, tr("tokens of each request"));
   // Two bands.

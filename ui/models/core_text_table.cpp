@@ -576,6 +576,22 @@ constexpr const char* kTemplates[] = {
     QT_TRANSLATE_NOOP("Core", "a header of %1 bytes in a file of %2"),
     QT_TRANSLATE_NOOP("Core", "parse error at line %1, column %2: %3"),
     QT_TRANSLATE_NOOP("Core", "%1 at 1 GiB each"),
+    QT_TRANSLATE_NOOP("Core", "no file that can be read"),
+    QT_TRANSLATE_NOOP("Core", "a start-up log"),
+    QT_TRANSLATE_NOOP("Core", "a start with %1"),
+    QT_TRANSLATE_NOOP("Core", "a layout that the plan accepts"),
+    QT_TRANSLATE_NOOP("Core", "weights of another size"),
+    QT_TRANSLATE_NOOP("Core", "weights of another size (%1)"),
+    QT_TRANSLATE_NOOP("Core", "those of %1 with %2"),
+    QT_TRANSLATE_NOOP("Core", "is it the log of another model or layout?"),
+    QT_TRANSLATE_NOOP("Core", "a file that cannot be written"),
+    QT_TRANSLATE_NOOP("Core", "room and permission"),
+    QT_TRANSLATE_NOOP("Core", "no line of an engine's start"),
+    QT_TRANSLATE_NOOP("Core", "a start-up log of vLLM, SGLang or llama.cpp"),
+    QT_TRANSLATE_NOOP("Core", "a log of %1 without memory figures"),
+    QT_TRANSLATE_NOOP("Core", "lines such as \"Model loading took …\" or \"GPU KV cache size: …\""),
+    QT_TRANSLATE_NOOP("Core", "log at the level INFO, from the start on"),
+    QT_TRANSLATE_NOOP("Core", "start-up log of %1"),
 };
 
 }  // namespace

@@ -66,11 +66,11 @@ QString EngineComparisonModel::cell(const EngineAnswer& answer, int column) cons
     case Headroom:
       return formatGib(layout->headroom);
     case KvTokens:
-      return formatCount(layout->kvTokens);
+      return formatCompact(layout->kvTokens);
     case Context:
-      return answers ? formatCount(answers->longestContext) : kUnknown;
+      return answers ? formatCompact(answers->longestContext) : kUnknown;
     case Requests:
-      return answers ? formatCount(answers->mostRequests) : kUnknown;
+      return answers ? formatCompact(answers->mostRequests) : kUnknown;
     case Decode:
       return formatDecimal(layout->predicted.decodeTokensPerSecond);
     case Throughput:
@@ -110,21 +110,21 @@ QVariant EngineComparisonModel::headerData(int section, Qt::Orientation orientat
     case Engine:
       return tr("Engine");
     case Layout:
-      return tr("Recommended layout");
+      return tr("Layout");
     case Headroom:
       return tr("Headroom");
     case KvTokens:
       return tr("KV tokens");
     case Context:
-      return tr("Longest context");
+      return tr("Most context");
     case Requests:
       return tr("Most requests");
     case Decode:
-      return tr("Decode, tokens/s");
+      return tr("Decode tok/s");
     case Throughput:
-      return tr("All requests, tokens/s");
+      return tr("All tok/s");
     case Ttft:
-      return tr("First token, ms");
+      return tr("TTFT ms");
     default:
       return {};
   }

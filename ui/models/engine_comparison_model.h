@@ -13,7 +13,7 @@ class EngineComparisonModel : public QAbstractTableModel {
   Q_OBJECT
 
  public:
-  enum Column { Engine, Layout, Headroom, KvTokens, Context, Requests, Decode, Throughput, Ttft, ColumnCount };
+  enum Column { Engine, Layout, Headroom, Decode, Throughput, Ttft, Context, Requests, KvTokens, ColumnCount };
 
   explicit EngineComparisonModel(QObject* parent = nullptr);
   void setAnswers(const EngineAnswers& answers);

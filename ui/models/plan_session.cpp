@@ -4,11 +4,26 @@
 #include "ui/models/core_text.h"
 #include "ui/models/layout_text.h"
 
+#include <QFile>
 #include <QFileInfo>
 
 namespace headroom::ui {
+namespace {
 
-PlanSession::PlanSession(QObject* parent) : QObject(parent), m_worker(new QObject) {
+// Lists of a layout are made when they are first read; here, so that the window need not wait for them.
+void makeDetails(const LayoutPlan& layout) {
+  layout.reasons.all();
+  layout.warnings.all();
+  layout.ranks.all();
+  layout.answers.all();
+  layout.partition.all();
+  layout.waste.all();
+}
+
+}  // namespace
+
+PlanSession::PlanSession(QObject* parent, const QString& calibration)
+    : QObject(parent), m_worker(new QObject), m_calibrations(calibration) {
   m_machine = hostMachine(m_hostDevices);
   m_worker->moveToThread(&m_thread);
   connect(&m_thread, &QThread::finished, m_worker, &QObject::deleteLater);
@@ -19,6 +34,7 @@ PlanSession::PlanSession(QObject* parent) : QObject(parent), m_worker(new QObjec
 PlanSession::~PlanSession() {
   ++m_openGeneration;
   ++m_planGeneration;
+  ++m_logGeneration;
   m_thread.quit();
   m_thread.wait();
 }
@@ -93,9 +109,20 @@ void PlanSession::replan() {
   if (!m_model) return;
   m_planning = true;
   emit planningStarted();
-  QMetaObject::invokeMethod(m_worker, [this, generation, model = m_model, machine = m_machine, options = m_options] {
+  PlanOptions asked = m_options;
+  asked.corrections = m_calibrations.corrections(m_machine, asked.engine);
+  QMetaObject::invokeMethod(m_worker, [this, generation, model = m_model, machine = m_machine, options = asked,
+                                       interest = m_interest] {
     if (generation != m_planGeneration) return;
     auto planned = std::make_shared<Result<PlanReport>>(planModel(*model, machine, options));
+    if (planned->has_value() && generation == m_planGeneration) {
+      const LayoutPlan* read = (*planned)->find(interest.tp, interest.pp, interest.dp);
+      if (!read && (*planned)->recommended) {
+        const auto& sizes = *(*planned)->recommended;
+        read = (*planned)->find(sizes.tp, sizes.pp, sizes.dp);
+      }
+      if (read) makeDetails(*read);
+    }
     QMetaObject::invokeMethod(
         this,
         [this, generation, planned] {
@@ -112,10 +139,45 @@ void PlanSession::replan() {
   });
 }
 
+void PlanSession::setInterest(int tp, int pp, int dp) { m_interest = {tp, pp, dp}; }
+
+void PlanSession::readLog(const QString& file) {
+  const uint64_t generation = ++m_logGeneration;
+  if (!m_model) {
+    emit logFailed(tr("Open the model first that the log is about."));
+    return;
+  }
+  QMetaObject::invokeMethod(m_worker, [this, generation, file, model = m_model, machine = m_machine, options = m_options] {
+    constexpr qint64 kMostBytes = 64 << 20;  // a start stands at the beginning
+    QFile log(file);
+    auto read = std::make_shared<Result<Calibration>>(failure(file.toStdString(), "no file that can be read", "a start-up log"));
+    if (log.open(QIODevice::ReadOnly))
+      *read = calibrate(log.read(kMostBytes).toStdString(), file.toStdString(), *model, machine, options);
+    QMetaObject::invokeMethod(
+        this,
+        [this, generation, read] {
+          if (generation != m_logGeneration) return;
+          if (read->has_value())
+            emit logRead(**read);
+          else
+            emit logFailed(errorText(read->error()));
+        },
+        Qt::QueuedConnection);
+  });
+}
+
+Status PlanSession::keep(const Calibration& calibration) {
+  if (!calibration.correction) return {};
+  if (Status stored = m_calibrations.store(calibration.key, *calibration.correction); !stored) return stored;
+  replan();
+  return {};
+}
+
 void PlanSession::compareEngines() {
   if (!m_model) return;
   const uint64_t generation = m_planGeneration;
-  QMetaObject::invokeMethod(m_worker, [this, generation, model = m_model, machine = m_machine, options = m_options] {
+  QMetaObject::invokeMethod(m_worker, [this, generation, model = m_model, machine = m_machine, options = m_options,
+                                       store = m_calibrations] {
     auto answers = std::make_shared<EngineAnswers>();
     for (const EngineKind kind : plannedEngines()) {
       if (generation != m_planGeneration) return;
@@ -126,6 +188,7 @@ void PlanSession::compareEngines() {
       asked.outputLen = options.outputLen;
       asked.engine.kind = kind;
       if (kind == options.engine.kind) asked = options;
+      asked.corrections = store.corrections(machine, asked.engine);
       auto planned = planModel(*model, machine, asked);
       EngineAnswer answer{asked.engine, nullptr, {}};
       if (planned)

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "core/launch/planner.h"
+#include "ui/models/calibration.h"
 
 #include <QObject>
 #include <QString>
@@ -26,7 +27,8 @@ class PlanSession : public QObject {
   Q_OBJECT
 
  public:
-  explicit PlanSession(QObject* parent = nullptr);
+  // What was measured on this machine is read from `calibration`; empty: the user's own file.
+  explicit PlanSession(QObject* parent = nullptr, const QString& calibration = {});
   ~PlanSession() override;  // waits for the job in progress
 
   // A file, a folder or a catalog name. The present model stays until the new one is read, and when it cannot be read.
@@ -40,6 +42,13 @@ class PlanSession : public QObject {
   // Plans every engine at its newest version for the present model, machine and load; enginesCompared tells when it is done.
   // Types and limits that another engine may not know stay at its defaults.
   void compareEngines();
+  // The layout that will be looked at: what a person reads of it is made on the worker thread.
+  void setInterest(int tp, int pp, int dp);
+  // Reads a start-up log on the worker thread; logRead or logFailed tells.
+  void readLog(const QString& file);
+  // Plans with what the log measured, now and from now on.
+  Status keep(const Calibration& calibration);
+  const CalibrationStore& calibrations() const { return m_calibrations; }
 
   const std::shared_ptr<const ModelSource>& model() const { return m_model; }
   QString modelArgument() const { return m_modelArgument; }  // what openModel was given for it
@@ -62,6 +71,8 @@ class PlanSession : public QObject {
   void planReady();
   void planFailed(const QString& message);
   void enginesCompared();
+  void logRead(const headroom::ui::Calibration& calibration);
+  void logFailed(const QString& message);
 
  private:
   void replan();
@@ -77,6 +88,12 @@ class PlanSession : public QObject {
   PlanOptions m_options;
   std::shared_ptr<const PlanReport> m_report;
   EngineAnswers m_answers;
+  CalibrationStore m_calibrations;
+  std::atomic<uint64_t> m_logGeneration = 0;
+  struct Interest {
+    int tp = 0, pp = 0, dp = 0;
+  };
+  Interest m_interest;
   bool m_opening = false, m_planning = false;
 };
 

@@ -38,6 +38,7 @@ AppSettings::AppSettings(QObject* parent)
 
 AppSettings::AppSettings(const QString& folder, QObject* parent)
     : QObject(parent),
+      m_folder(folder),
       m_config(folder + QStringLiteral("/settings.ini"), QSettings::IniFormat),
       m_state(folder + QStringLiteral("/state.ini"), QSettings::IniFormat) {}
 

@@ -58,6 +58,8 @@ class AppSettings : public QObject {
   // Sizes of a splitter or header, by its object name.
   QByteArray viewState(const QString& name) const;
   void setViewState(const QString& name, const QByteArray& state);
+  // Where measurements of this machine are kept; empty: where the command line keeps them too.
+  QString calibrationFile() const { return m_folder.isEmpty() ? QString() : m_folder + QStringLiteral("/calibration.json"); }
   // The file that could not be written; empty when all could.
   QString unsavedFile() const { return m_unsaved; }
 
@@ -73,7 +75,7 @@ class AppSettings : public QObject {
  private:
   void store(QSettings& file, const QString& key, const QVariant& value);
 
-  QString m_unsaved;
+  QString m_unsaved, m_folder;  // m_folder: empty for the user's own files
   QSettings m_config;
   QSettings m_state;
 };

@@ -231,6 +231,8 @@ QSize FlatStyle::sizeFromContents(ContentsType type, const QStyleOption* option,
   const int height = option ? option->fontMetrics.height() * 7 / 4 : 0;
   switch (type) {
     case CT_PushButton:
+      result.setWidth(result.width() + (option ? option->fontMetrics.averageCharWidth() * 2 : 0));
+      [[fallthrough]];
     case CT_ComboBox:
     case CT_LineEdit:
     case CT_SpinBox:
@@ -245,6 +247,17 @@ QSize FlatStyle::sizeFromContents(ContentsType type, const QStyleOption* option,
       break;
   }
   return result;
+}
+
+QRect FlatStyle::subControlRect(ComplexControl control, const QStyleOptionComplex* option, SubControl part,
+                                const QWidget* widget) const {
+  QRect rect = QProxyStyle::subControlRect(control, option, part, widget);
+  // Scripts with tall letters need the whole height, or they stand too high.
+  if (control == CC_SpinBox && part == SC_SpinBoxEditField) {
+    rect.setTop(option->rect.top() + 1);
+    rect.setBottom(option->rect.bottom() - 1);
+  }
+  return rect;
 }
 
 int FlatStyle::styleHint(StyleHint hint, const QStyleOption* option, const QWidget* widget, QStyleHintReturn* result) const {

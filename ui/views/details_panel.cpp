@@ -20,6 +20,7 @@
 #include <QHeaderView>
 #include <QPlainTextEdit>
 #include <QPushButton>
+#include <QRegularExpression>
 #include <QTableView>
 #include <QToolButton>
 #include <QVBoxLayout>
@@ -34,6 +35,13 @@ QHBoxLayout* titleRow(QVBoxLayout* layout, QLabel* title, QWidget* action) {
   layout->addSpacing(8);
   layout->addLayout(row);
   return row;
+}
+
+// A long option may go on in the next line behind its separators.
+QString breakable(const std::string& option) {
+  QString text = fromCore(option).toHtmlEscaped();
+  static const QRegularExpression places(QStringLiteral("([=,/:_-])(?=[^=,/:_ -])"));
+  return text.replace(places, QStringLiteral("\\1&#8203;"));
 }
 
 }  // namespace
@@ -365,7 +373,7 @@ void DetailsPanel::showCommand() {
   QStringList rows;
   for (const auto& option : command->explained)
     rows << QStringLiteral("<tr><td style=\"padding-right:8px\"><code>%1</code></td><td>%2</td></tr>")
-                .arg(fromCore(option.option).toHtmlEscaped(), coreText(option.why).toHtmlEscaped());
+                .arg(breakable(option.option), coreText(option.why).toHtmlEscaped());
   m_explained->setText(rows.isEmpty() ? QString() : QStringLiteral("<table>%1</table>").arg(rows.join(QString())));
 }
 

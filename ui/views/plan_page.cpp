@@ -7,6 +7,7 @@
 #include "ui/models/layout_text.h"
 #include "ui/models/plan_session.h"
 #include "ui/settings/app_settings.h"
+#include "ui/views/calibration_dialog.h"
 #include "ui/views/card.h"
 #include "ui/views/catalog_dialog.h"
 #include "ui/views/details_panel.h"
@@ -20,6 +21,7 @@
 #include <QComboBox>
 #include <QDragEnterEvent>
 #include <QFileDialog>
+#include <QFileInfo>
 #include <QMimeData>
 #include <QSignalBlocker>
 #include <QSplitter>
@@ -37,6 +39,13 @@ constexpr int kStaleMs = 150;
 const QString kOpenTopic = QStringLiteral("open");
 const QString kPlanTopic = QStringLiteral("plan");
 const QString kModelTopic = QStringLiteral("model");
+const QString kLogTopic = QStringLiteral("log");
+
+// What is dropped is a model, unless its name says that it is a log.
+bool isLog(const QString& file) {
+  const QString suffix = QFileInfo(file).suffix().toLower();
+  return QFileInfo(file).isFile() && (suffix == QLatin1String("log") || suffix == QLatin1String("txt") || suffix == QLatin1String("out"));
+}
 
 }  // namespace
 
@@ -190,6 +199,23 @@ void PlanPage::connectSession() {
     showTab(GridTab);
   });
 
+  connect(&m_session, &PlanSession::logRead, this, [this](const Calibration& calibration) {
+    m_notices->clear(kLogTopic);
+    auto* dialog = new CalibrationDialog(calibration, window());
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    connect(dialog, &CalibrationDialog::kept, this, [this](const Calibration& kept) {
+      FixAction action;
+      action.engine = kept.log.engine;
+      m_selection = Selection{kept.tp, kept.pp, kept.dp};
+      m_options->apply(action);
+      if (const Status stored = m_session.keep(kept); !stored)
+        m_notices->show(kLogTopic, NoticeKind::Problem, errorText(stored.error()));
+      m_session.setOptions(m_options->options());
+    });
+    dialog->open();
+  });
+  connect(&m_session, &PlanSession::logFailed, this,
+          [this](const QString& message) { m_notices->show(kLogTopic, NoticeKind::Problem, message); });
   connect(&m_session, &PlanSession::openStarted, this, [this](const QString& model) { m_modelBar->setOpening(model); });
   connect(&m_session, &PlanSession::openFailed, this, [this](const QString&, const QString& message) {
     m_modelBar->setOpening({});
@@ -271,6 +297,7 @@ void PlanPage::updateDetails() {
   const LayoutPlan* layout = nullptr;
   const auto& report = m_model->report();
   if (report && m_selection) layout = report->find(m_selection->tp, m_selection->pp, m_selection->dp);
+  if (m_selection) m_session.setInterest(m_selection->tp, m_selection->pp, m_selection->dp);
   m_details->setLayout(layout ? report : nullptr, layout, m_session.modelArgument());
   updateContext(layout);
   emit selectionChanged();
@@ -335,6 +362,15 @@ void PlanPage::openFolder() {
   dialog->open();
 }
 
+void PlanPage::openLog() {
+  auto* dialog = new QFileDialog(this, tr("Open a start-up log"));
+  dialog->setAttribute(Qt::WA_DeleteOnClose);
+  dialog->setFileMode(QFileDialog::ExistingFile);
+  dialog->setNameFilters({tr("Logs (*.log *.txt *.out)"), tr("All files (*)")});
+  connect(dialog, &QFileDialog::fileSelected, &m_session, &PlanSession::readLog);
+  dialog->open();
+}
+
 void PlanPage::openCatalog() {
   auto* dialog = new CatalogDialog(this);
   dialog->setAttribute(Qt::WA_DeleteOnClose);
@@ -351,7 +387,9 @@ void PlanPage::dropEvent(QDropEvent* event) {
   const QList<QUrl> urls = event->mimeData()->urls();
   if (urls.size() != 1 || !urls.first().isLocalFile()) return;
   event->acceptProposedAction();
-  m_session.openModel(urls.first().toLocalFile());
+  const QString file = urls.first().toLocalFile();
+  if (isLog(file)) return m_session.readLog(file);
+  m_session.openModel(file);
 }
 
 void PlanPage::retranslate() {

@@ -62,6 +62,8 @@ class PlanPage : public QWidget {
   void openFile();
   void openFolder();
   void openCatalog();
+  // A start-up log of an engine, to plan with what it measured.
+  void openLog();
 
  signals:
   void selectionChanged();  // another layout, or a new plan of the same

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// CalibrationDialog: what an engine printed while it started beside what was predicted, and the offer to plan with what was
+// measured from now on. GUI thread only.
+#pragma once
+
+#include "ui/models/calibration.h"
+
+#include <QDialog>
+
+class QDialogButtonBox;
+class QLabel;
+class QPushButton;
+class QTableWidget;
+
+namespace headroom::ui {
+
+class CalibrationDialog : public QDialog {
+  Q_OBJECT
+
+ public:
+  explicit CalibrationDialog(Calibration calibration, QWidget* parent = nullptr);
+
+ signals:
+  void kept(const headroom::ui::Calibration& calibration);
+
+ protected:
+  void changeEvent(QEvent* event) override;
+
+ private:
+  void retranslate();
+
+  Calibration m_calibration;
+  QLabel* m_title = nullptr;
+  QTableWidget* m_table = nullptr;
+  QLabel* m_hint = nullptr;
+  QPushButton* m_keep = nullptr;
+  QDialogButtonBox* m_buttons = nullptr;
+};
+
+}  // namespace headroom::ui
