@@ -22,6 +22,7 @@ void addPlanCommand(CLI::App& app, Run& run);
 void addServeCommand(CLI::App& app, Run& run);
 void addBenchCommand(CLI::App& app, Run& run);
 void addDevicesCommand(CLI::App& app, Run& run);
+void addSelftestCommand(CLI::App& app, Run& run);
 void addDiagnoseCommand(CLI::App& app, Run& run);
 void addCheckCommand(CLI::App& app, Run& run);
 void addTokenizeCommand(CLI::App& app, Run& run);

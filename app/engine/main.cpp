@@ -29,6 +29,7 @@ int main(int argc, char** argv) {
   addServeCommand(app, run);
   addBenchCommand(app, run);
   addDevicesCommand(app, run);
+  addSelftestCommand(app, run);
   addCheckCommand(app, run);
   addDiagnoseCommand(app, run);
   addTokenizeCommand(app, run);

@@ -38,7 +38,7 @@ class CudaEngineTest : public QObject {
  private slots:
   void cleanup() {
     for (const char* name : {"HEADROOM_CUDA_MODULE", "HEADROOM_EMULATED_GPUS", "HEADROOM_EMULATED_FAULT", "HEADROOM_EMULATED_DELAY_US", "HEADROOM_FAULT",
-                             "HEADROOM_CUDA_SEPARATE_ALLOCATIONS", "HEADROOM_CUDA_TIMEOUT", "HEADROOM_EMULATED_MEMORY"})
+                             "HEADROOM_CUDA_SEPARATE_ALLOCATIONS", "HEADROOM_CUDA_TIMEOUT", "HEADROOM_CUDA_COMMUNICATOR", "HEADROOM_EMULATED_MEMORY"})
       qunsetenv(name);
   }
 
@@ -179,6 +179,9 @@ class CudaEngineTest : public QObject {
     QTest::newRow("no memory for the plan") << QByteArray("HEADROOM_EMULATED_FAULT") << QByteArray("malloc:1") << "GiB for weights, KV cache and activations";
     QTest::newRow("no memory in a step") << QByteArray("HEADROOM_EMULATED_FAULT") << QByteArray("malloc:12") << "out of memory";
     QTest::newRow("peer copies corrupt") << QByteArray("HEADROOM_EMULATED_FAULT") << QByteArray("peer-corrupt") << "copy from cuda:";
+    QTest::newRow("a rank never joins NCCL") << QByteArray("HEADROOM_EMULATED_FAULT") << QByteArray("nccl-dead:1") << "not all of 2 ranks in the communicator";
+    QTest::newRow("an all-reduce hangs") << QByteArray("HEADROOM_EMULATED_FAULT") << QByteArray("nccl-hang:9") << "no end of its work after";
+    QTest::newRow("NCCL reports an error") << QByteArray("HEADROOM_EMULATED_FAULT") << QByteArray("nccl-error:9") << "remote process exited";
     QTest::newRow("a rank dies") << QByteArray("HEADROOM_FAULT") << QByteArray("rank=1,step=2,kind=throw") << "rank 1 (stage 0, TP rank 1) on cuda:1: found an exception";
     QTest::newRow("a kernel hangs") << QByteArray("HEADROOM_EMULATED_FAULT") << QByteArray("hang:40") << "no end of its work after";
   }
@@ -187,7 +190,8 @@ class CudaEngineTest : public QObject {
     QFETCH(QByteArray, value);
     QFETCH(QString, reason);
     qputenv(name, value);
-    qputenv("HEADROOM_CUDA_TIMEOUT", "2");
+    qputenv("HEADROOM_CUDA_TIMEOUT", "3");
+    if (value == "peer-corrupt") qputenv("HEADROOM_CUDA_COMMUNICATOR", "peer");
     auto driver = StepDriver::make(kModels + "llama", 2, 1);
     QVERIFY(driver.has_value());
     StepDriver& d = **driver;

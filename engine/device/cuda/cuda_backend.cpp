@@ -3,7 +3,7 @@
 
 #include "engine/device/cuda/kernels/attention.h"
 #include "engine/device/cuda/kernels/elementwise.h"
-#include "engine/device/cuda/kernels/linear.h"
+#include "engine/device/cuda/kernels/moe.h"
 #include "engine/device/cuda/kernels/norms.h"
 #include "engine/device/cuda/kernels/rope_kv.h"
 
@@ -80,10 +80,12 @@ CudaBackend::CudaBackend(const CudaBackendOptions& options)
       m_linear(options.device),
       m_dequantized(options.device),
       m_product(options.device),
-      m_peer(options.device) {}
+      m_peer(options.device),
+      m_experts(options.device) {}
 
 CudaBackend::~CudaBackend() {
   cudaSetDevice(m_options.device);
+  m_addresses.clear();
   m_gemm.reset();
   if (m_stream) cudaStreamDestroy(m_stream);
   if (m_pinned) cudaFreeHost(m_pinned);
@@ -210,7 +212,7 @@ Status CudaBackend::sync() {
   m_downloads.clear();
   m_pinnedUsed = 0;
   if (!m_failure) {
-    for (Scratch* scratch : {&m_load, &m_rounded, &m_result, &m_attention, &m_linear, &m_dequantized, &m_product, &m_peer}) scratch->collect();
+    for (Scratch* scratch : {&m_load, &m_rounded, &m_result, &m_attention, &m_linear, &m_dequantized, &m_product, &m_peer, &m_experts}) scratch->collect();
     return {};
   }
   Error failure = std::move(*m_failure);
@@ -398,6 +400,128 @@ void CudaBackend::pagedAttention(TensorView out, TensorView q, const KvLayerView
   }
   cuda::pagedAttention(m_stream, call, m_sharedBytes, rounds);
   if (rounds) cuda::convert(m_stream, out, call.out);
+}
+
+// ---- experts and latent heads
+
+const uint8_t* const* CudaBackend::addressesOf(std::span<const WeightMatrix> matrices) {
+  auto found = m_addresses.find(matrices.data());
+  if (found == m_addresses.end()) {
+    std::vector<const void*> addresses;
+    for (const WeightMatrix& matrix : matrices) addresses.push_back(matrix.storage.data());
+    const Bytes size(static_cast<int64_t>(addresses.size() * sizeof(void*)));
+    void* memory = nullptr;
+    if (const cudaError_t error = cudaMalloc(&memory, static_cast<size_t>(size.count()))) {
+      note(error, "taking memory for the experts' addresses");
+      return nullptr;
+    }
+    copyToDevice(memory, addresses.data(), size);
+    found = m_addresses.emplace(matrices.data(), DeviceMemory(memory)).first;
+  }
+  return static_cast<const uint8_t* const*>(found->second.get());
+}
+
+void CudaBackend::expertLinear(TensorView out, TensorView in, std::span<const WeightMatrix> matrices, const float* bias, ExpertRows rows) {
+  rows.experts = static_cast<int>(matrices.size());
+  rows.data = addressesOf(matrices);
+  if (!rows.data) return;
+  const WeightMatrix& first = matrices.front();
+  const bool packed = packedFormat(first.dtype).has_value();
+  const DType type = m_options.exact ? DType::F32 : packed ? roundedType() : computesIn(first.dtype) ? first.dtype : DType::F32;
+  const TensorView input = type == DType::F32 ? in : rounded(in, type);
+  if (!input.data) return;
+  LinearOptions options;
+  options.tensorCores = type != DType::F32;
+  options.multiprocessors = m_multiprocessors;
+  options.experts = &rows;
+  if (packed) {
+    PackedTask task{out, packedWeight(first), bias};
+    cuda::packedLinear(m_stream, input, std::span(&task, 1), options);
+  } else {
+    const DenseTask task{out, {nullptr, first.dtype, first.out, first.in}, bias};
+    cuda::denseLinear(m_stream, input, std::span(&task, 1), options);
+  }
+}
+
+void CudaBackend::routeExperts(TensorView ids, TensorView weights, TensorView logits, const ExpertRouting& routing) {
+  RoutingRule rule;
+  rule.sigmoid = routing.scoring == RouterScoring::Sigmoid;
+  rule.choiceBias = routing.choiceBias;
+  rule.groups = static_cast<int>(routing.groups);
+  rule.groupsPerToken = static_cast<int>(routing.groupsPerToken);
+  rule.groupByTopTwo = routing.groupByTopTwo;
+  rule.normalize = routing.normalize;
+  rule.scale = static_cast<float>(routing.scale);
+  cuda::routeExperts(m_stream, ids, weights, logits, rule);
+}
+
+void CudaBackend::expertMlp(TensorView out, TensorView in, const ExpertLayer& experts, TensorView ids, TensorView weights, TensorView) {
+  // Rounds bound the scratch; a decode step is one round.
+  constexpr int64_t kRound = 256;
+  auto rows = [](TensorView view, int64_t first, int64_t count) {
+    TensorView part = view;
+    part.data = static_cast<char*>(view.data) + (storageBytes(view.dtype, 1) * (first * view.stride)).count();
+    part.rows = count;
+    return part;
+  };
+  for (int64_t first = 0; first < in.rows; first += kRound) {
+    const int64_t count = std::min(kRound, in.rows - first);
+    expertRows(rows(out, first, count), rows(in, first, count), experts, rows(ids, first, count), rows(weights, first, count));
+  }
+}
+
+void CudaBackend::expertRows(TensorView out, TensorView in, const ExpertLayer& experts, TensorView ids, TensorView weights) {
+  const int64_t slots = ids.rows * ids.cols, columns = experts.up.front().out;
+  const int count = static_cast<int>(experts.up.size());
+  const int64_t wide = roundUp(columns, int64_t{4}), hidden = roundUp(out.cols, int64_t{4});
+  const int64_t inputs = experts.weightsOnInput ? roundUp(in.cols, int64_t{4}) : 0;
+  const int64_t indices = roundUp(count + 1 + 2 * slots, int64_t{64});
+  auto* memory = static_cast<char*>(bytes(m_experts, 4 * (indices + slots * (2 * wide + hidden + inputs))));
+  if (!memory) return;
+  int *begin = reinterpret_cast<int*>(memory), *tokenOf = begin + count + 1, *rowOf = tokenOf + slots;
+  auto* floats = reinterpret_cast<float*>(memory) + indices;
+  auto take = [&](int64_t width, int64_t cols) {
+    TensorView view{floats, DType::F32, slots, cols, width};
+    floats += slots * width;
+    return view;
+  };
+  const TensorView gate = take(wide, columns), up = take(wide, columns), down = take(hidden, out.cols);
+  cuda::sortByExpert(m_stream, begin, tokenOf, rowOf, ids, count);
+  ExpertRows rows;
+  rows.begin = begin;
+  rows.inputRows = tokenOf;
+  TensorView input = in;
+  if (experts.weightsOnInput) {
+    input = take(inputs, in.cols);
+    cuda::gatherWeighted(m_stream, input, in, rowOf, weights);
+    rows.inputRows = nullptr;
+  }
+  expertLinear(gate, input, experts.gate, experts.gateBias, rows);
+  expertLinear(up, input, experts.up, experts.upBias, rows);
+  if (experts.swigluLimit > 0) cuda::clampedSwiglu(m_stream, gate, gate, up, 1.702f, experts.swigluLimit);
+  else cuda::gatedActivation(m_stream, gate, gate, up, kernelActivation(experts.activation));
+  rows.inputRows = nullptr;
+  expertLinear(down, gate, experts.down, experts.downBias, rows);
+  cuda::combineExperts(m_stream, out, down, rowOf, ids, experts.weightsOnInput ? TensorView{} : weights, experts.addToOut);
+}
+
+void CudaBackend::latentQueries(TensorView out, TensorView q, std::span<const WeightMatrix> keyUp, const LatentHeads& heads) {
+  const int64_t from = heads.nope + heads.rope, to = heads.rope + heads.latent;
+  for (int64_t h = 0; h < static_cast<int64_t>(keyUp.size()); ++h) {
+    const TensorView rope = q.columns(h * from + heads.nope, heads.rope), target = out.columns(h * to, heads.rope);
+    note(cudaMemcpy2DAsync(target.data, static_cast<size_t>(out.stride) * 4, rope.data, static_cast<size_t>(q.stride) * 4,
+                           static_cast<size_t>(heads.rope) * 4, static_cast<size_t>(q.rows), cudaMemcpyDeviceToDevice, m_stream),
+         "copying the rotated part of queries");
+    const LinearTask task{out.columns(h * to + heads.rope, heads.latent), &keyUp[static_cast<size_t>(h)], nullptr};
+    linear(q.columns(h * from, heads.nope), std::span(&task, 1));
+  }
+}
+
+void CudaBackend::latentValues(TensorView out, TensorView in, std::span<const WeightMatrix> valueUp, const LatentHeads& heads) {
+  for (int64_t h = 0; h < static_cast<int64_t>(valueUp.size()); ++h) {
+    const LinearTask task{out.columns(h * heads.value, heads.value), &valueUp[static_cast<size_t>(h)], nullptr};
+    linear(in.columns(h * heads.latent, heads.latent), std::span(&task, 1));
+  }
 }
 
 // ---- one launch each

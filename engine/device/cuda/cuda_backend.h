@@ -8,12 +8,17 @@
 #include "engine/device/cuda/cublaslt_gemm.h"
 #include "engine/device/cuda/cuda_module.h"
 #include "engine/device/cuda/device_memory.h"
-#include "engine/device/cuda/kernels/packed_weight.h"
+#include "engine/device/cuda/kernels/linear.h"
 
 #include <functional>
 #include <optional>
 
 namespace headroom::engine::cuda {
+
+struct FreeDeviceMemory {
+  void operator()(void* memory) const { cudaFree(memory); }
+};
+using DeviceMemory = std::unique_ptr<void, FreeDeviceMemory>;
 
 class CudaBackend final : public Backend {
  public:
@@ -60,6 +65,10 @@ class CudaBackend final : public Backend {
   void rowSquareSum(TensorView squares, TensorView x) override;
   void normBySquareSum(TensorView x, TensorView squares, int64_t width, const float* weight, double epsilon, double offset) override;
   void scaleByPosition(TensorView x, TensorView positions, double floorScale, double scale) override;
+  void routeExperts(TensorView ids, TensorView weights, TensorView logits, const ExpertRouting& routing) override;
+  void expertMlp(TensorView out, TensorView in, const ExpertLayer& experts, TensorView ids, TensorView weights, TensorView scratch) override;
+  void latentQueries(TensorView out, TensorView q, std::span<const WeightMatrix> keyUp, const LatentHeads& heads) override;
+  void latentValues(TensorView out, TensorView in, std::span<const WeightMatrix> valueUp, const LatentHeads& heads) override;
   Status sync() override;
 
  private:
@@ -72,6 +81,11 @@ class CudaBackend final : public Backend {
   void linearDense(TensorView in, const LinearTask& task);
   void linearPacked(TensorView in, std::span<const LinearTask> tasks);
   void multiply(TensorView out, TensorView in, const void* weight, const float* bias);
+  // The addresses of the matrices, in device memory; made once for each list.
+  const uint8_t* const* addressesOf(std::span<const WeightMatrix> matrices);
+  // Rows of `out`, each by its expert's matrix.
+  void expertLinear(TensorView out, TensorView in, std::span<const WeightMatrix> matrices, const float* bias, ExpertRows rows);
+  void expertRows(TensorView out, TensorView in, const ExpertLayer& experts, TensorView ids, TensorView weights);
   bool computesIn(DType type) const { return type == DType::F16 || (type == DType::BF16 && m_capability >= 80); }
   DType roundedType() const { return m_capability >= 80 ? DType::BF16 : DType::F16; }
 
@@ -82,7 +96,8 @@ class CudaBackend final : public Backend {
   cudaStream_t m_stream = nullptr;
   Arena m_arena;
   StagingRing m_staging;
-  Scratch m_load, m_rounded, m_result, m_attention, m_linear, m_dequantized, m_product, m_peer;
+  Scratch m_load, m_rounded, m_result, m_attention, m_linear, m_dequantized, m_product, m_peer, m_experts;
+  std::map<const void*, DeviceMemory> m_addresses;
   std::optional<CublasLtGemm> m_gemm;
   std::function<Status()> m_watch;
   std::optional<Error> m_failure;

@@ -3,12 +3,14 @@
 #include "engine/device/cuda/cuda_module.h"
 
 #include "engine/device/cuda/cuda_backend.h"
+#include "engine/device/cuda/nccl_communicator.h"
 #include "engine/device/cuda/peer_communicator.h"
 
 #include <cuda_runtime_api.h>
 
 #include <cstdio>
 #include <cstdlib>
+#include <set>
 
 namespace headroom::engine {
 namespace {
@@ -62,7 +64,21 @@ class Module final : public CudaModule {
     return std::unique_ptr<Backend>(std::move(*backend));
   }
   std::vector<std::unique_ptr<Communicator>> makeCommunicators(const std::vector<int>& devices, std::string& why) const override {
-    why = "copies between the ranks' memory";
+    const char* wanted = std::getenv("HEADROOM_CUDA_COMMUNICATOR");  // "peer": never NCCL
+    const bool distinct = std::set<int>(devices.begin(), devices.end()).size() == devices.size();
+    if (devices.size() > 1 && distinct && !(wanted && std::string_view(wanted) == "peer")) {
+      if (const auto library = cuda::NcclLibrary::open()) {
+        int version = 0;
+        (*library)->getVersion(&version);
+        why = fmt::format("NCCL {}.{}.{}", version / 10000, version / 100 % 100, version % 100);
+        const char* seconds = std::getenv("HEADROOM_CUDA_TIMEOUT");
+        return cuda::makeNcclCommunicators(**library, devices, seconds ? std::atof(seconds) : 120);
+      } else {
+        why = "copies between the ranks' memory: " + library.error().message();
+      }
+    } else {
+      why = "copies between the ranks' memory";
+    }
     return cuda::makePeerCommunicators(devices);
   }
   std::unique_ptr<PipelineLink> makeLink(int depth) const override { return cuda::makePeerLink(depth); }
