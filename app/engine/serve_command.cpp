@@ -4,6 +4,7 @@
 #include "app/engine/command.h"
 #include "app/engine/serve_options.h"
 #include "core/launch/planner.h"
+#include "core/model/held_weights.h"
 #include "engine/device/backend_registry.h"
 #include "engine/engine.h"
 #include "engine/server/server.h"
@@ -198,6 +199,7 @@ Result<Prepared> prepare(ServeArguments& arguments, Log& log) {
     return failure(arguments.model, model->config.architecture + " with " + missing,
                    "an architecture that the engine has all parts of", "headroom-engine plan works for it");
   }
+  *model = heldByEngine(std::move(*model));
   auto given = readLayout(arguments);
   if (!given) return pass(given);
   const int tp = arguments.tp.value_or(1), pp = arguments.pp.value_or(1), dp = arguments.dp.value_or(1);

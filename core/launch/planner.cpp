@@ -4,6 +4,7 @@
 
 #include "core/launch/evaluator.h"
 #include "core/memory/vllm_memory.h"
+#include "core/model/held_weights.h"
 
 #include <algorithm>
 #include <array>
@@ -222,15 +223,26 @@ const LayoutPlan* PlanReport::find(int tp, int pp, int dp) const {
   return nullptr;
 }
 
-Result<PlanReport> planModel(const ModelSource& model, const Machine& machine, const PlanOptions& options) {
+namespace {
+// Headroom's own engine holds quantized weights in forms of its own; empty where the model is planned as it is stored.
+std::optional<ModelSource> heldModel(const ModelSource& opened, const PlanOptions& options) {
+  if (options.engine.kind != EngineKind::Headroom || !opened.config.quantization) return {};
+  return heldByEngine(opened);
+}
+}  // namespace
+
+Result<PlanReport> planModel(const ModelSource& opened, const Machine& machine, const PlanOptions& options) {
+  const CondensedModel stored(opened);
+  const std::optional<ModelSource> held = heldModel(opened, options);
+  const ModelSource& model = held ? *held : opened;
   const CondensedModel condensed(model);
   Result<ResolvedOptions> resolved = resolveOptions(model, condensed, machine, options);
   if (!resolved) return tl::unexpected(resolved.error());
   resolved->corrections = options.corrections;
   PlanReport report;
   report.model = model.config;
-  report.parameters = condensed.parameters();
-  report.checkpointBytes = condensed.checkpointBytes();
+  report.parameters = stored.parameters();
+  report.checkpointBytes = stored.checkpointBytes();
   report.kvBytesPerToken = kvBytesPerToken(model.config, resolved->kvCacheDType);
   report.machine = machine;
   const auto evaluator = evaluatorFor(model, condensed, machine, options, *resolved);
@@ -246,12 +258,14 @@ Result<PlanReport> planModel(const ModelSource& model, const Machine& machine, c
   return report;
 }
 
-Result<LayoutPlan> planLayout(const ModelSource& model, const Machine& machine, const PlanOptions& options, int tp, int pp,
+Result<LayoutPlan> planLayout(const ModelSource& opened, const Machine& machine, const PlanOptions& options, int tp, int pp,
                               int dp) {
   if (tp < 1 || pp < 1 || dp < 1 || static_cast<int64_t>(tp) * pp * dp > machine.size()) {
     return failure("layout", fmt::format("TP {} x PP {} x DP {}", tp, pp, dp),
                    fmt::format("at most {} GPUs in all", machine.size()));
   }
+  const std::optional<ModelSource> held = heldModel(opened, options);
+  const ModelSource& model = held ? *held : opened;
   const CondensedModel condensed(model);
   Result<ResolvedOptions> resolved = resolveOptions(model, condensed, machine, options);
   if (!resolved) return tl::unexpected(resolved.error());

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/model/engine_support.h"
 
+#include "core/model/held_weights.h"
+
 #include <algorithm>
 
 namespace headroom {
@@ -53,14 +55,21 @@ void noteMissingInEngine(ModelConfig& config) {
   const DecoderTraits& decoder = config.decoder;
   if (!decoder.gatedMlp) add(config, "MLP without a gate");
   if (config.checkpoint.headBias) add(config, "a bias of the output head");
-  if (config.quantization && config.quantization->method != "gguf") add(config, config.quantization->method + " quantization");
+  if (!canHoldQuantization(config)) {
+    const QuantizationConfig& quantization = *config.quantization;
+    add(config, quantization.bits > 0 ? fmt::format("{} quantization of {} bits", quantization.method, quantization.bits)
+                                      : quantization.method + " quantization");
+  }
 }
 
 void noteMissingFormats(ModelSource& source) {
-  for (const auto& tensor : source.inventory.tensors)
+  const bool quantized = source.config.quantization && source.config.quantization->method != "gguf";
+  const TensorInventory held = quantized ? heldByEngine(source).inventory : TensorInventory{};
+  const TensorInventory& inventory = quantized ? held : source.inventory;
+  for (const auto& tensor : inventory.tensors)
     if (tensor.loaded && tensor.role == TensorRole::KvUp && !isFloating(tensor.dtype))
       add(source.config, fmt::format("{} weights that must be transposed ({})", dtypeName(tensor.dtype), tensor.name));
-  for (const auto& tensor : source.inventory.tensors)
+  for (const auto& tensor : inventory.tensors)
     if (tensor.loaded && !loadable(tensor.dtype)) add(source.config, fmt::format("{} weights", dtypeName(tensor.dtype)));
 }
 

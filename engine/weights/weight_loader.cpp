@@ -3,6 +3,7 @@
 #include "engine/weights/weight_loader.h"
 
 #include "core/memory/workspace.h"
+#include "engine/weights/held_weight_reader.h"
 #include "engine/weights/tensor_reader.h"
 
 #include <algorithm>
@@ -165,7 +166,8 @@ class Loader {
         m_computeDType(computeDType),
         m_backend(backend),
         m_progress(progress),
-        m_reader(model.weightFiles) {}
+        m_reader(model.weightFiles),
+        m_heldReader(model, m_reader) {}
 
   Result<RankWeights> load() {
     m_weights.layers.resize(static_cast<size_t>(m_rank.layers.size()));
@@ -715,11 +717,20 @@ class Loader {
     if (out == 0 || in == 0) return {};
     Result<WeightMatrix> matrix = m_backend.makeMatrix(loadedDType(tensor, m_computeDType), out, in, tensor.name);
     if (!matrix) return tl::unexpected(matrix.error());
-    Status status = m_reader.read(tensor, rows, columns, [&](const TensorReader::Chunk& chunk) -> Status {
-      m_backend.writeRows(*matrix, chunk.firstRow, chunk.rows, tensor.dtype, chunk.data);
-      if (Status synced = m_backend.sync(); !synced) return synced;  // the buffer is used again
-      return report(chunk.bytesRead);
-    });
+    Status status;
+    if (m_heldReader.reads(tensor)) {
+      status = m_heldReader.read(tensor, rows, columns, [&](int64_t first, int64_t count, DType dtype, const void* data) -> Status {
+        m_backend.writeRows(*matrix, first, count, dtype, data);
+        if (Status synced = m_backend.sync(); !synced) return synced;  // the buffer is used again
+        return report(storageBytes(tensor.dtype, in) * count);
+      });
+    } else {
+      status = m_reader.read(tensor, rows, columns, [&](const TensorReader::Chunk& chunk) -> Status {
+        m_backend.writeRows(*matrix, chunk.firstRow, chunk.rows, tensor.dtype, chunk.data);
+        if (Status synced = m_backend.sync(); !synced) return synced;  // the buffer is used again
+        return report(chunk.bytesRead);
+      });
+    }
     if (!status) return status;
     m_backend.finishMatrix(*matrix);
     m_weights.allocated += matrix->storage.size();
@@ -797,6 +808,7 @@ class Loader {
   Backend& m_backend;
   const LoadProgress& m_progress;
   TensorReader m_reader;
+  HeldWeightReader m_heldReader;
   RankWeights m_weights;
   Bytes m_done, m_total;
 };
