@@ -235,9 +235,42 @@ std::optional<RuleFinding> checkExperts(const RuleContext& context, LayoutSizes 
   return std::nullopt;
 }
 
+// The vision tower's heads, where the configuration names them.
+int64_t visionHeads(const ModelConfig& config) {
+  if (!config.raw.is_object()) return 0;
+  const auto vision = config.raw.find("vision_config");
+  if (vision == config.raw.end() || !vision->is_object()) return 0;
+  for (const char* key : {"num_heads", "num_attention_heads"}) {
+    const auto heads = vision->find(key);
+    if (heads != vision->end() && heads->is_number_integer()) return heads->get<int64_t>();
+  }
+  return 0;
+}
+
+// Families whose vision tower is built before the language model, divided over the ranks like it.
+std::optional<RuleFinding> checkVision(const RuleContext& context, int tp) {
+  constexpr std::array<std::string_view, 6> kDivided{"qwen2_vl", "qwen2_5_vl", "qwen3_vl", "qwen3_vl_moe", "qwen3_5", "qwen3_5_moe"};
+  const ModelConfig& config = context.model.config;
+  const bool divided = std::find(kDivided.begin(), kDivided.end(), config.modelType) != kDivided.end();
+  int64_t width = divided ? visionHeads(config) : 0;
+  const char* what = "vision heads";
+  if (config.modelType == "llama4" && config.raw.is_object() && config.raw.contains("vision_config")) {
+    const nlohmann::json& vision = config.raw["vision_config"];
+    if (vision.is_object() && vision.contains("hidden_size") && vision["hidden_size"].is_number_integer())
+      width = vision["hidden_size"].get<int64_t>();
+    what = "vision columns";
+  }
+  if (width <= 0 || width % tp == 0) return std::nullopt;
+  return RuleFinding{"vllm.vision_heads",
+                     fmt::format("{} {} do not divide by {} ({}); the workers stop with: \"{} is not divisible by {}\"", width, what,
+                                 tp, divisionText(width, tp), width, tp),
+                     "--mm-encoder-tp-mode data holds the vision tower whole on each rank"};
+}
+
 std::optional<RuleFinding> checkModel(const RuleContext& context, LayoutSizes sizes) {
   const ModelConfig& config = context.model.config;
   const int tp = sizes.tp;
+  if (auto finding = checkVision(context, tp)) return finding;
   const int64_t vocabulary = roundUp(config.vocabSize, kVocabularyPadding);
   if (vocabulary % tp != 0) {
     return RuleFinding{
@@ -319,18 +352,6 @@ std::optional<RuleFinding> checkModel(const RuleContext& context, LayoutSizes si
     break;
   }
   return std::nullopt;
-}
-
-// The vision tower's heads, where the configuration names them.
-int64_t visionHeads(const ModelConfig& config) {
-  if (!config.raw.is_object()) return 0;
-  const auto vision = config.raw.find("vision_config");
-  if (vision == config.raw.end() || !vision->is_object()) return 0;
-  for (const char* key : {"num_heads", "num_attention_heads"}) {
-    const auto heads = vision->find(key);
-    if (heads != vision->end() && heads->is_number_integer()) return heads->get<int64_t>();
-  }
-  return 0;
 }
 
 void addWarnings(const RuleContext& context, LayoutSizes sizes, std::vector<RuleFinding>& warnings) {
