@@ -517,6 +517,69 @@ GrammarMatcher::Set GrammarMatcher::next(Set set, uint8_t byte) {
   return found;
 }
 
+// All bytes at once: those between two borders of edges lead to the same set, and few different ones have to be found.
+void GrammarMatcher::expand(Set set) {
+  std::array<bool, 257> isBorder{};
+  isBorder[0] = isBorder[256] = true;
+  std::vector<std::pair<Place, Grammar::Edge>> edges;
+  for (const Place& place : m_sets[set].places) {
+    for (uint32_t e = m_grammar->m_firstEdge[place.state]; e < m_grammar->m_firstEdge[place.state + 1]; ++e) {
+      const Grammar::Edge& edge = m_grammar->m_edges[e];
+      ++m_work;
+      if (edge.call != Grammar::kBytes) continue;
+      edges.push_back({{edge.target, place.stack}, edge});
+      isBorder[edge.first] = isBorder[edge.last + 1] = true;
+    }
+  }
+  std::vector<std::pair<std::vector<Place>, Set>> found;
+  std::vector<std::pair<Set, size_t>> counts;
+  std::array<Set, 256> next;
+  for (size_t first = 0; first < 256;) {
+    size_t end = first + 1;
+    while (!isBorder[end]) ++end;
+    std::vector<Place> seeds;
+    for (const auto& [place, edge] : edges)
+      if (first >= edge.first && first <= edge.last) seeds.push_back(place);
+    m_work += edges.size();
+    Set target = kDead;
+    if (!seeds.empty()) {
+      std::sort(seeds.begin(), seeds.end());
+      const auto known = std::find_if(found.begin(), found.end(), [&](const auto& entry) { return entry.first == seeds; });
+      if (known != found.end()) {
+        target = known->second;
+      } else {
+        m_seeds = seeds;
+        target = close(m_seeds);
+        found.emplace_back(std::move(seeds), target);
+      }
+    }
+    std::fill(next.begin() + static_cast<ptrdiff_t>(first), next.begin() + static_cast<ptrdiff_t>(end), target);
+    if (target != kDead) {
+      const auto entry = std::find_if(counts.begin(), counts.end(), [&](const auto& count) { return count.first == target; });
+      if (entry == counts.end())
+        counts.emplace_back(target, end - first);
+      else
+        entry->second += end - first;
+    }
+    first = end;
+  }
+  PlaceSet& expanded = m_sets[set];
+  expanded.next = next;
+  expanded.isExpanded = true;
+  const auto most =
+      std::max_element(counts.begin(), counts.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  if (most == counts.end()) return;
+  expanded.uniform.target = most->first;
+  for (size_t byte = 0; byte < 256; ++byte)
+    if (next[byte] == most->first) expanded.uniform.bytes[byte / 64] |= uint64_t{1} << (byte % 64);
+}
+
+GrammarMatcher::Uniform GrammarMatcher::uniform(Set set) {
+  if (set == kDead) return {};
+  if (!m_sets[set].isExpanded) expand(set);
+  return m_sets[set].uniform;
+}
+
 GrammarMatcher::Set GrammarMatcher::next(Set set, std::string_view bytes) {
   for (const char byte : bytes) {
     if (set == kDead) break;

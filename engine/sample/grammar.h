@@ -122,6 +122,12 @@ class GrammarMatcher {
   Set start() const { return m_start; }
   Set next(Set set, uint8_t byte);
   Set next(Set set, std::string_view bytes);
+  // The set that most bytes lead to, and those bytes; kDead where none goes on.
+  struct Uniform {
+    Set target = kDead;
+    std::array<uint64_t, 4> bytes{};
+  };
+  Uniform uniform(Set set);
   bool isComplete(Set set) const { return m_sets[set].complete; }
   bool canContinue(Set set) const { return !m_sets[set].places.empty(); }
   // Steps taken so far, a measure of time.
@@ -138,12 +144,15 @@ class GrammarMatcher {
     std::vector<Place> places;  // those that read bytes, sorted
     bool complete = false;
     std::array<Set, 256> next;  // -1: not known yet
+    Uniform uniform;
+    bool isExpanded = false;    // all of next is known, and uniform
   };
   struct Frame {
     uint32_t state, below;  // where the call returns to, and the frame under it; frame 0 is the bottom
   };
   uint32_t push(uint32_t state, uint32_t below);
   Set close(std::vector<Place>& seeds);
+  void expand(Set set);
   void clear();
 
   std::shared_ptr<const Grammar> m_grammar;

@@ -106,11 +106,13 @@ void Generation::start() {
     if (request.sampling.seed)
       *request.sampling.seed =
           static_cast<int64_t>(static_cast<uint64_t>(*request.sampling.seed) + static_cast<uint64_t>(choice.index % perPrompt));
-    if (m_request.grammar)
-      request.sampling.constraint = std::make_shared<GrammarConstraint>(
-          m_request.grammar, m_trie,
-          m_request.frame.isNeeded() ? std::string_view(m_request.reasoningBegins ? &kReasoningBegins : &kAnswerBegins, 1)
-                                     : std::string_view());
+    if (m_request.grammar) {
+      const std::string_view begin(m_request.reasoningBegins ? &kReasoningBegins : &kAnswerBegins,
+                                   m_request.frame.isNeeded() ? 1 : 0);
+      auto constraint = std::make_shared<GrammarConstraint>(m_request.grammar, m_trie, begin);
+      constraint->prepareSoon();  // while the prompt is computed
+      request.sampling.constraint = std::move(constraint);
+    }
     const auto index = static_cast<size_t>(choice.index);
     choice.id = m_service.submit(std::move(request), [self = shared_from_this(), index](GenerationUpdate&& update) {
       self->take(index, std::move(update));

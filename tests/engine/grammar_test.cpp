@@ -294,6 +294,33 @@ class GrammarTest : public QObject {
     QVERIFY(!sampler.sample(logits).has_value());
     QVERIFY(sampler.isStuck());
   }
+
+  // A shared constraint makes its masks ahead on another thread; they are those of one that does not.
+  void masksMadeAheadAreTheSame() {
+    const auto trie = vocabulary();
+    const auto grammar = *regexGrammar("(ab|[b-z]{2,30}|\"[^\"]{0,12}\"| )*!");
+    std::mt19937 random(5);
+    for (int walk = 0; walk < 20; ++walk) {
+      GrammarConstraint plain(grammar, trie);
+      const auto ahead = std::make_shared<GrammarConstraint>(grammar, trie);
+      ahead->prepareSoon();
+      for (int step = 0; step < 60; ++step) {
+        std::vector<float> a(static_cast<size_t>(trie->vocabSize()), 0.0f), b = a;
+        plain.mask(a, {});
+        ahead->mask(b, {});
+        QVERIFY(a == b);
+        std::vector<int32_t> open;
+        for (int32_t token = 0; token < trie->vocabSize(); ++token)
+          if (a[static_cast<size_t>(token)] == 0.0f) open.push_back(token);
+        if (open.empty()) break;
+        const int32_t token = open[random() % open.size()];
+        plain.accept(token);
+        ahead->accept(token);
+        QCOMPARE(ahead->isOver(), plain.isOver());
+        QCOMPARE(ahead->isComplete(), plain.isComplete());
+      }
+    }
+  }
 };
 
 QTEST_GUILESS_MAIN(GrammarTest)
