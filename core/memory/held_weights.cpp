@@ -54,8 +54,8 @@ constexpr Ends kEndsOnEveryStage[] = {
 constexpr std::array<std::string_view, 6> kRouter32{"minimax_m2", "mimo_v2_flash", "glm4_moe",
                                                     "glm4v_moe",  "ernie4_5_moe",  "step3p5"};
 // Families that run on the engine's generic backend: what no plan divides stands whole on every rank.
-constexpr std::array<std::string_view, 8> kGeneric{"olmo",       "olmo2",    "olmo3", "smollm3",
-                                                   "starcoder2", "gpt_neox", "phi",   "seed_oss"};
+constexpr std::array<std::string_view, 10> kGeneric{"mllama",  "mllama_text_model", "olmo",     "olmo2", "olmo3",
+                                                    "smollm3", "starcoder2",        "gpt_neox", "phi",   "seed_oss"};
 // Families whose towers are not divided.
 constexpr std::array<std::string_view, 4> kWholeTowers{"mllama", "mllama_text_model", "gemma4", "gemma4_text"};
 
@@ -136,7 +136,7 @@ class Holder {
         m_quantized(model.config.quantization.has_value()),
         m_serves(options.engine == EngineKind::Vllm || options.engine == EngineKind::SgLang),
         m_generic(options.engine == EngineKind::Vllm && options.version >= kTransformersBackend &&
-                  lists(kGeneric, model.config.modelType)),
+                  vllmUsesGenericBackend(model.config)),
         m_router32(m_serves && lists(kRouter32, model.config.modelType)),
         m_wholeTowers(lists(kWholeTowers, model.config.modelType) || m_generic) {}
 
@@ -198,7 +198,10 @@ class Holder {
   }
 
   // Columns of the model's width inside packed experts, rounded up where kernels need it.
-  int64_t paddedHidden(int64_t hidden) const { return expertPadding() > 1 && !noWiderKernels() ? roundUp(hidden, 256) : hidden; }
+  int64_t paddedHidden(int64_t hidden) const {
+    const bool older = m_options.engine == EngineKind::Vllm && m_options.version < EngineVersion{0, 32, 0};
+    return expertPadding() > 1 && (older || !noWiderKernels()) ? roundUp(hidden, 256) : hidden;
+  }
 
   // Parameters that no checkpoint stores, for each layer.
   int64_t extraOfLayer(const LayerSpec& layer) const {
@@ -274,6 +277,8 @@ std::optional<TensorInventory> rebuiltInventory(const ModelSource& model, const 
 }
 
 }  // namespace
+
+bool vllmUsesGenericBackend(const ModelConfig& config) { return lists(kGeneric, config.modelType); }
 
 HeldWeights::HeldWeights(const ModelSource& original, const TensorInventory& tensors, const HeldWeightsOptions& options,
                          const std::function<int64_t(const TensorEntry&)>& countOf)

@@ -13,6 +13,9 @@
 
 namespace headroom {
 
+// Families that vLLM 0.32 runs on its generic backend: what no plan divides stands whole on every rank.
+bool vllmUsesGenericBackend(const ModelConfig& config);
+
 struct HeldWeightsOptions {
   EngineKind engine = EngineKind::Vllm;
   EngineVersion version;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/memory/vllm_memory.h"
 
+#include "core/memory/held_weights.h"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -195,8 +197,8 @@ const std::vector<VllmConstant>& vllmConstants() {
       {"utilization", kAlways, {0, 21, 0}, 0.90, "vLLM's default"},
       {"utilization", {0, 21, 0}, kEver, 0.92, "vLLM's default since it counts CUDA graphs"},
       // Copies of the logits in the profile run: x sequences x vocabulary x 4 bytes.
-      {"logits_copies", kAlways, {0, 12, 0}, 3.72, "start-up logs of 0.11"},
-      {"logits_copies", {0, 12, 0}, {0, 17, 0}, 9.6, "start-up logs of 0.15"},
+      {"logits_copies", kAlways, {0, 11, 0}, 3.72, "taken from 0.17 and later"},
+      {"logits_copies", {0, 11, 0}, {0, 17, 0}, 9.6, "start-up logs of 0.11 and 0.15, vocabularies of 128k to 201k"},
       {"logits_copies", {0, 17, 0}, {0, 27, 0}, 3.72, "start-up logs of 0.17 and 0.19, vocabularies of 100k to 256k"},
       {"logits_copies",
        {0, 27, 0},
@@ -211,12 +213,19 @@ const std::vector<VllmConstant>& vllmConstants() {
       {"growth_one_gpu", kAlways, {0, 18, 0}, 0.13, "start-up logs of 0.11 and 0.17"},
       {"growth_one_gpu", {0, 18, 0}, kEver, 0.25, "start-up logs of 0.19"},
       {"growth_nvlink", kAlways, {0, 18, 0}, 0.54, "start-up logs of 0.11, TP 2"},
-      {"growth_nvlink", {0, 18, 0}, kEver, 2.1, "start-up logs of 0.19, TP 2 and 4 on NVLink"},
+      {"growth_nvlink", {0, 18, 0}, kEver, 1.95, "start-up logs of 0.19, TP 2 and 4 on NVLink: beside what each rank adds"},
+      {"growth_nvlink_rank", kAlways, {0, 18, 0}, 0.0, "no log tells"},
+      {"growth_nvlink_rank", {0, 18, 0}, kEver, 0.065, "start-up logs of 0.19, TP 2 and 4 on NVLink"},
       {"growth_pcie", kAlways, kEver, 0.3, "start-up logs, TP 2 to 16 on PCIe"},
+      // Without the custom all-reduce, which more than two cards on PCIe do not get, NCCL's buffers stand in.
+      {"growth_pcie_many", kAlways, {0, 21, 0}, 0.3, "start-up logs of V0, TP 4 to 16 on PCIe"},
+      {"growth_pcie_many", {0, 21, 0}, kEver, 1.7, "start-up log of 0.27, TP 4 on PCIe"},
       {"growth_stages", kAlways, kEver, 0.07, "start-up logs with PP alone"},
+      {"load_slack", kAlways, kEver, 0.06, "start-up logs of 0.11 to 0.27, TP 2 and 4: weights as printed beyond the parameters"},
       // CUDA graphs at 512 captured rows, GiB.
       {"graphs_one_gpu", kAlways, kEver, 0.84, "start-up logs of 0.19, H100"},
       {"graphs_tp", kAlways, kEver, 1.65, "start-up logs of 0.19, H100, TP 2 and 4"},
+      {"graphs_pcie", kAlways, kEver, 0.45, "start-up logs of 0.27, TP 2 and 4 on PCIe"},
   };
   return table;
 }
@@ -271,17 +280,73 @@ Bytes vllmActivationPeak(const ModelConfig& config, const VllmLimits& limits, co
                           static_cast<double>(config.vocabSize) * 4.0;
     peak = std::max(peak, logits + vllmConstant("hidden_copies", limits.version) * tokens * hidden * element);
   }
-  return Bytes(static_cast<int64_t>(peak + experts));
+  // The expert kernel's buffers stand beside the logits' copies, except in versions whose copies outlive them.
+  const bool apart = limits.version >= EngineVersion{0, 11, 0} && limits.version < EngineVersion{0, 17, 0};
+  return Bytes(static_cast<int64_t>(apart ? std::max(peak, body + experts) : peak + experts));
+}
+
+Bytes vllmRotaryCache(const ModelConfig& config, const VllmLimits& limits) {
+  const std::string& type = config.modelType;
+  // The generic backend computes them anew, layers without rotation need none.
+  const bool generic = limits.version >= EngineVersion{0, 32, 0} && vllmUsesGenericBackend(config);
+  const bool rotates = std::any_of(config.layers.begin(), config.layers.end(), [](const LayerSpec& layer) {
+    return layer.rope && layer.qHeads > 0 && layer.attention != AttentionKind::Mamba && layer.attention != AttentionKind::None;
+  });
+  if (generic || !rotates) return {};
+  const auto positions = static_cast<double>(config.maxPositionEmbeddings);
+  // Cosines and sines of every position that the scaling reaches.
+  auto table = [&](const RopeParameters& rope, double width) {
+    double count = positions;
+    if (rope.scaling == RopeScaling::Linear) count *= std::max(1.0, rope.factor);
+    if (rope.scaling == RopeScaling::Yarn && rope.originalContext > 0)
+      count = static_cast<double>(rope.originalContext) * std::max(1.0, rope.factor);
+    if (rope.scaling == RopeScaling::LongRope) count += static_cast<double>(rope.originalContext);
+    return count * width;
+  };
+  const auto element = static_cast<double>(elementBytes(limits.dtype));
+  const auto bytes = [](double value) { return Bytes(static_cast<int64_t>(value)); };
+  // Sparse latent attention: 32 bits, one table for the heads and one for the indexer.
+  if (type == "deepseek_v32") return bytes(table(config.rope, static_cast<double>(config.rope.rotaryDim)) * 8);
+  if (type == "deepseek_v4") return bytes(positions * 64 * 8);
+  if (type == "gpt_oss") return bytes(table(config.rope, static_cast<double>(config.rope.rotaryDim)) * 4);
+  if (type.starts_with("gemma4")) {
+    int64_t widths = 0, last = 0;
+    for (const LayerSpec& layer : config.layers) {
+      if (layer.headDim != last && widths < config.headDim + layer.headDim && (widths == 0 || layer.headDim != config.headDim))
+        widths += layer.headDim;
+      last = layer.headDim;
+    }
+    return bytes(positions * static_cast<double>(widths) * element);
+  }
+  // Positions in three dimensions: four times as many.
+  const double dimensions = type == "qwen2_vl" || type == "qwen2_5_vl" ? 4.0 : 1.0;
+  const bool local =
+      std::any_of(config.layers.begin(), config.layers.end(), [](const LayerSpec& layer) { return layer.localRope; });
+  return bytes(dimensions * element *
+               (table(config.rope, static_cast<double>(config.rope.rotaryDim)) +
+                (local ? table(config.localRope, static_cast<double>(config.localRope.rotaryDim)) : 0.0)));
+}
+
+Bytes vllmLatentCopies(const ModelConfig& config, const VllmStage& stage) {
+  int64_t elements = 0;
+  for (int64_t i = stage.layers.begin; i < stage.layers.end; ++i) {
+    const LayerSpec& layer = config.layers[static_cast<size_t>(i)];
+    if (layer.attention == AttentionKind::Latent && config.modelType != "minicpm3")
+      elements +=
+          ceilDiv(layer.qHeads, stage.tp) * (layer.latent.qkNopeHeadDim + layer.latent.vHeadDim) * layer.latent.kvLoraRank;
+  }
+  return Bytes(2 * elements);
 }
 
 Bytes vllmRuntimeGrowth(const ModelConfig& config, const VllmLimits& limits, const VllmStage& stage, const GpuSpec& gpu) {
   double growth = vllmConstant("growth_one_gpu", limits.version);
-  if (stage.tp > 1) growth = vllmConstant(gpu.link == LinkKind::NvLink ? "growth_nvlink" : "growth_pcie", limits.version);
+  if (stage.tp > 1 && gpu.link == LinkKind::NvLink)
+    growth = vllmConstant("growth_nvlink", limits.version) + stage.tp * vllmConstant("growth_nvlink_rank", limits.version);
+  else if (stage.tp > 1)
+    growth = vllmConstant(stage.tp > 2 ? "growth_pcie_many" : "growth_pcie", limits.version);
+  if (stage.tp > 1) growth += vllmConstant("load_slack", limits.version);
   if (stage.tp == 1 && stage.pp > 1) growth += vllmConstant("growth_stages", limits.version);
-  // Cosines and sines of every position, on every rank.
-  const double rotary = static_cast<double>(config.maxPositionEmbeddings) * static_cast<double>(config.rope.rotaryDim) *
-                        static_cast<double>(elementBytes(limits.dtype));
-  return gib(growth) + Bytes(static_cast<int64_t>(rotary));
+  return gib(growth) + vllmRotaryCache(config, limits) + vllmLatentCopies(config, stage);
 }
 
 bool vllmChargesGraphs(EngineVersion version) { return version >= EngineVersion{0, 21, 0}; }
@@ -293,7 +358,8 @@ Bytes vllmGraphs(const VllmLimits& limits, const VllmStage& stage, const GpuSpec
   auto captures = [](int64_t rows) {
     return static_cast<double>(3 + std::min<int64_t>(rows, 256) / 8 + std::max<int64_t>(0, rows - 256) / 16);
   };
-  const double base = vllmConstant(stage.tp > 1 && gpu.link == LinkKind::NvLink ? "graphs_tp" : "graphs_one_gpu", limits.version);
+  const char* kind = stage.tp == 1 ? "graphs_one_gpu" : gpu.link == LinkKind::NvLink ? "graphs_tp" : "graphs_pcie";
+  const double base = vllmConstant(kind, limits.version);
   return gib(base * captures(most) / captures(512));
 }
 

@@ -43,6 +43,10 @@ struct VllmStage {
 Bytes vllmActivationPeak(const ModelConfig& config, const VllmLimits& limits, const VllmStage& stage);
 // Growth outside the allocator (NCCL buffers, workspaces) and tensors outside the parameters (the rotary cache).
 Bytes vllmRuntimeGrowth(const ModelConfig& config, const VllmLimits& limits, const VllmStage& stage, const GpuSpec& gpu);
+// The parts of it that the model alone decides: the rotary tables on every rank, undivided, and the 16-bit copies of two latent
+// projections that stand beside the loaded ones.
+Bytes vllmRotaryCache(const ModelConfig& config, const VllmLimits& limits);
+Bytes vllmLatentCopies(const ModelConfig& config, const VllmStage& stage);
 // CUDA graphs; charged to the budget from 0.21 on, left to the slack outside the budget before.
 Bytes vllmGraphs(const VllmLimits& limits, const VllmStage& stage, const GpuSpec& gpu);
 bool vllmChargesGraphs(EngineVersion version);
