@@ -122,6 +122,18 @@ int main(int argc, char** argv) {
   camera.shootAllLooks(QStringLiteral("plan-refused"));
   window.planPage().selectLayout(2, 3, 1);
   camera.shootAllLooks(QStringLiteral("plan-vllm"));
+  window.planPage().showTab(ui::PlanPage::ContextTab);
+  camera.shootAllLooks(QStringLiteral("plan-context"));
+  window.planPage().showTab(ui::PlanPage::EnginesTab);
+  require(person.waitFor([&] { return !person.plan().engineAnswers().empty(); }), QStringLiteral("the engines are not compared"));
+  camera.shootAllLooks(QStringLiteral("plan-engines"));
+  window.planPage().showTab(ui::PlanPage::GridTab);
+  // A large mixture of experts on two nodes, whole experts on each GPU.
+  require(person.openModel(QStringLiteral("deepseek-ai/DeepSeek-R1"), QStringLiteral("R1")), QStringLiteral("the catalog's DeepSeek-R1 does not open"));
+  require(person.useMachine(QStringLiteral("2n8xH200-141GB")), QStringLiteral("2n8xH200-141GB is not planned"));
+  camera.shootAllLooks(QStringLiteral("plan-nodes"));
+  require(person.openModel(QStringLiteral("Qwen/Qwen2.5-72B-Instruct"), QStringLiteral("72B")), QStringLiteral("the catalog's Qwen2.5-72B does not open"));
+  require(person.useMachine(QStringLiteral("6xA800-80GB")), QStringLiteral("6xA800-80GB is not planned"));
   require(person.useEngine(EngineKind::Headroom), QStringLiteral("Headroom is not planned"));
   window.planPage().selectLayout(6, 1, 1);
   camera.shootAllLooks(QStringLiteral("plan-uneven"));

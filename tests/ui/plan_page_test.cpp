@@ -212,6 +212,23 @@ class PlanPageTest : public QObject {
     QCOMPARE(m_session->report()->options.maxModelLen, int64_t(4096));
   }
 
+  void anotherMachineShowsItsOwnRecommendationUnlessALayoutWasChosen() {
+    openStory(static_cast<int>(EngineKind::Vllm));
+    const auto recommended = [this] { return FixAction::Sizes{m_session->report()->recommended->tp, m_session->report()->recommended->pp, m_session->report()->recommended->dp}; };
+    const auto selected = [this] { return FixAction::Sizes{m_page->selectedLayout()->tp, m_page->selectedLayout()->pp, m_page->selectedLayout()->dp}; };
+    const auto plan = [this](const char* machine) {
+      m_page->machineBar().machineRequested(QString::fromLatin1(machine));
+      QTRY_VERIFY_WITH_TIMEOUT(m_session->report() && !m_session->isPlanning(), kPlanTimeoutMs);
+    };
+    plan("8xH100-80GB-SXM");
+    QVERIFY(selected() == recommended());
+    plan("2xH200-141GB");
+    QVERIFY(selected() == recommended());
+    m_page->selectLayout(1, 2, 1);
+    plan("4xA800-80GB");
+    QVERIFY((selected() == FixAction::Sizes{1, 2, 1}));
+  }
+
   void memoryAgainstContextAndEnginesSideBySide() {
     openStory(static_cast<int>(EngineKind::Vllm));
     m_page->selectLayout(4, 1, 1);

@@ -147,7 +147,7 @@ void ContextChart::paintEvent(QPaintEvent*) {
     painter.drawText(box, Qt::AlignCenter, text);
   };
   if (m_curve.asked) mark(*m_curve.asked, tr("planned: %1").arg(formatCount(m_curve.asked)), Qt::SolidLine, 1.2);
-  if (m_curve.longest) mark(*m_curve.longest, tr("fits: %1").arg(formatCount(m_curve.longest)), Qt::DotLine, 0);
+  if (m_curve.longest.value_or(0) > 0) mark(*m_curve.longest, tr("fits: %1").arg(formatCount(m_curve.longest)), Qt::DotLine, 0);
   // Legend.
   double at = f.plot.left();
   const auto entry = [&](const QColor& color, const QString& text, bool line) {

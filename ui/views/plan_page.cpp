@@ -181,12 +181,14 @@ void PlanPage::connectSession() {
   connect(m_grid, &LayoutGridView::layoutSelected, this, [this](const QModelIndex& index) {
     if (!m_model->layoutAt(index)) return;
     m_selection = Selection{index.column() + 1, index.row() + 1, m_model->replicas()};
+    m_chosen = m_chosen || !m_restoring;
     updateDetails();
   });
   connect(m_grid, &LayoutGridView::layoutActivated, this, [this] { m_details->setFocus(); });
   connect(m_replicas, &QComboBox::activated, this, [this](int row) {
     m_model->setReplicas(row + 1);
     m_selection.reset();
+    m_chosen = true;
     restoreSelection();
   });
   connect(m_details, &DetailsPanel::startRequested, this, &PlanPage::startRequested);
@@ -195,6 +197,7 @@ void PlanPage::connectSession() {
     FixAction action;
     action.engine = engine;
     m_selection.reset();  // the other engine's own recommendation
+    m_chosen = false;
     applyFix(action);
     showTab(GridTab);
   });
@@ -228,6 +231,7 @@ void PlanPage::connectSession() {
     m_options->setModel(*m_session.model());
     m_settings.addRecentModel(m_session.modelArgument());
     m_selection.reset();
+    m_chosen = false;
     QStringList warnings;
     for (const std::string& warning : m_session.model()->config.warnings) warnings << coreText(warning);
     if (warnings.isEmpty())
@@ -235,8 +239,11 @@ void PlanPage::connectSession() {
     else
       m_notices->show(kModelTopic, NoticeKind::Warning, warnings.join(QLatin1Char('\n')));
   });
-  connect(&m_session, &PlanSession::machineChanged, this,
-          [this] { m_machine->setMachine(m_session.machineText(), m_session.machine()); });
+  connect(&m_session, &PlanSession::machineChanged, this, [this] {
+    m_machine->setMachine(m_session.machineText(), m_session.machine());
+    // Another machine has another recommendation; a layout that a person chose stays.
+    if (!m_chosen) m_selection.reset();
+  });
   connect(&m_session, &PlanSession::planningStarted, this, [this] {
     m_stale->start();
     emit selectionChanged();
@@ -289,7 +296,9 @@ void PlanPage::restoreSelection() {
   }
   if (!index.isValid()) return updateDetails();
   m_selection = Selection{index.column() + 1, index.row() + 1, m_model->replicas()};
+  m_restoring = true;
   m_grid->setCurrentIndex(index);
+  m_restoring = false;
   updateDetails();
 }
 
@@ -339,6 +348,7 @@ const LayoutPlan* PlanPage::selectedLayout() const {
 
 void PlanPage::selectLayout(int tp, int pp, int dp) {
   m_selection = Selection{tp, pp, dp};
+  m_chosen = true;
   restoreSelection();
 }
 

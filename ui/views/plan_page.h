@@ -114,6 +114,8 @@ class PlanPage : public QWidget {
   QSplitter* m_splitter = nullptr;
   QTimer* m_stale = nullptr;  // hides a plan whose inputs have changed
   std::optional<Selection> m_selection;
+  bool m_chosen = false;     // by a person, not by the recommendation
+  bool m_restoring = false;  // the grid's current cell is being set from m_selection
 };
 
 }  // namespace headroom::ui
