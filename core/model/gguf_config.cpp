@@ -38,6 +38,13 @@ constexpr GgufArchitecture kArchitectures[] = {
     {"glm4", "glm4", RopeStyle::Interleaved},
     {"command-r", "cohere", RopeStyle::Interleaved},
     {"cohere2", "cohere2", RopeStyle::Interleaved},
+    {"qwen2moe", "qwen2_moe", RopeStyle::Neox},
+    {"qwen3moe", "qwen3_moe", RopeStyle::Neox},
+    {"gpt-oss", "gpt_oss", RopeStyle::Neox},
+    {"deepseek2", "deepseek_v3", RopeStyle::Interleaved},
+    {"glm4moe", "glm4_moe", RopeStyle::Neox},
+    {"minimax-m2", "minimax_m2", RopeStyle::Neox},
+    {"granitemoe", "granitemoe", RopeStyle::Interleaved},
 };
 
 const GgufArchitecture* findArchitecture(std::string_view name) {
@@ -105,6 +112,14 @@ void readRope(const ConfigReader& keys, const std::string& arch, const ModelFami
     rope.betaFast = keys.number({arch + ".rope.scaling.yarn_beta_fast"}, 0, 1e9).value_or(32.0);
     rope.betaSlow = keys.number({arch + ".rope.scaling.yarn_beta_slow"}, 0, 1e9).value_or(1.0);
     if (rope.originalContext == 0) rope.originalContext = config.maxPositionEmbeddings;
+    rope.truncate = arch != "gpt-oss";
+    if (const auto multiplier = keys.number({arch + ".rope.scaling.yarn_log_multiplier"}, 0, 1e9);
+        multiplier && rope.factor > 1.0) {
+      // DeepSeek: all of YaRN's sharpening stands in the softmax.
+      const double mscale = 1.0 + *multiplier * std::log(rope.factor);
+      rope.attentionFactor = 1.0;
+      config.decoder.attentionScale = mscale * mscale / std::sqrt(static_cast<double>(config.headDim));
+    }
   } else if (type == "longrope") {
     rope.scaling = RopeScaling::LongRope;
     rope.attentionFactor = keys.number({arch + ".rope.scaling.attn_factor"}, 1e-9, 1e9);
@@ -126,7 +141,59 @@ void readTokens(const ConfigReader& keys, ModelConfig& config) {
     config.bosTokenId = static_cast<int32_t>(*id);
 }
 
-void readLayers(const ConfigReader& keys, const std::string& arch, int64_t count, ModelConfig& config) {
+// What the metadata tells of the experts, and the tensors of the first layer that has them.
+MoeParameters readExperts(const ConfigReader& keys, const std::string& arch, const GgufHeader& header, int64_t firstLayer) {
+  MoeParameters moe;
+  moe.experts = keys.integer({arch + ".expert_count"}, 0, 4096).value_or(0);
+  if (moe.experts == 0) return moe;
+  moe.expertsPerToken = keys.integer({arch + ".expert_used_count"}, 0, 4096).value_or(0);
+  if (moe.expertsPerToken > moe.experts)
+    keys.fail(arch + ".expert_used_count", moe.expertsPerToken, fmt::format("at most the {} experts", moe.experts));
+  const auto stored = [&](const char* name) { return hasTensor(header, fmt::format("blk.{}.{}", firstLayer, name)); };
+  const int64_t gating = keys.integer({arch + ".expert_gating_func"}, 0, 16).value_or(arch == "minimax-m2" ? 2 : 1);
+  moe.scoring = gating == 2 ? RouterScoring::Sigmoid : RouterScoring::Softmax;
+  moe.normalizeWeights = keys.flag({arch + ".expert_weights_norm"}).value_or(arch != "qwen2moe" && arch != "deepseek2");
+  const double scale = keys.number({arch + ".expert_weights_scale"}, 0, 1e9).value_or(1.0);
+  moe.weightScale = scale == 0.0 ? 1.0 : scale;
+  moe.groups = keys.integer({arch + ".expert_group_count"}, 1, 4096).value_or(1);
+  moe.groupsPerToken = keys.integer({arch + ".expert_group_used_count"}, 1, 4096).value_or(moe.groups);
+  moe.groupByTopTwo = moe.scoring == RouterScoring::Sigmoid;
+  if (moe.experts % moe.groups != 0 || moe.groupsPerToken > moe.groups ||
+      moe.expertsPerToken > moe.experts / moe.groups * moe.groupsPerToken)
+    keys.fail(arch + ".expert_group_count", moe.groups,
+              fmt::format("groups of the {} experts, enough of them for {} a token", moe.experts, moe.expertsPerToken));
+  moe.biasOnlyChooses = stored("exp_probs_b.bias");
+  moe.routerBias = moe.biasOnlyChooses || stored("ffn_gate_inp.bias");
+  moe.sharedGate = stored("ffn_gate_inp_shexp.weight");
+  if (arch == "gpt-oss") moe.swigluLimit = 7.0;  // no key: the class's default, which all its checkpoints have
+  return moe;
+}
+
+// DeepSeek's. The sizes of a head stand under names of their own where the file is made for attention in the latent space.
+void readLatentAttention(const ConfigReader& keys, const std::string& arch, ModelConfig& config) {
+  LatentAttention latent;
+  latent.kvLoraRank = keys.integer({arch + ".attention.kv_lora_rank"}, 1, 1 << 16).value_or(0);
+  if (latent.kvLoraRank == 0) return;
+  latent.qLoraRank = keys.integer({arch + ".attention.q_lora_rank"}, 0, 1 << 16).value_or(0);
+  latent.qkRopeHeadDim = keys.integer({arch + ".rope.dimension_count"}, 2, 8192).value_or(64);
+  config.headDim =
+      keys.integer({arch + ".attention.key_length_mla", arch + ".attention.key_length"}, 1, 8192).value_or(config.headDim);
+  latent.qkNopeHeadDim = config.headDim - latent.qkRopeHeadDim;
+  latent.vHeadDim = keys.integer({arch + ".attention.value_length_mla", arch + ".attention.value_length"}, 1, 8192).value_or(128);
+  if (latent.qkNopeHeadDim <= 0)
+    return keys.fail(arch + ".attention.key_length", config.headDim,
+                     fmt::format("more than the {} rotated elements", latent.qkRopeHeadDim));
+  for (auto& layer : config.layers) {
+    layer.attention = AttentionKind::Latent;
+    layer.latent = latent;
+    layer.headDim = config.headDim;
+    layer.vHeadDim = latent.vHeadDim;
+    layer.kvHeads = layer.qHeads;
+  }
+  config.kvHeads = config.qHeads;
+}
+
+void readLayers(const ConfigReader& keys, const std::string& arch, const GgufHeader& header, int64_t count, ModelConfig& config) {
   const auto qHeads = perLayer(keys, arch + ".attention.head_count", count, 0, 4096);
   std::vector<int64_t> kvHeads = qHeads;
   if (keys.has(arch + ".attention.head_count_kv")) kvHeads = perLayer(keys, arch + ".attention.head_count_kv", count, 0, 4096);
@@ -136,7 +203,8 @@ void readLayers(const ConfigReader& keys, const std::string& arch, int64_t count
   config.headDim =
       keys.integer({arch + ".attention.key_length"}, 1, 8192).value_or(std::max<int64_t>(config.hiddenSize / heads, 1));
   const int64_t valueDim = keys.integer({arch + ".attention.value_length"}, 1, 8192).value_or(config.headDim);
-  const int64_t experts = keys.integer({arch + ".expert_count"}, 0, 4096).value_or(0);
+  const int64_t dense = std::min(keys.integer({arch + ".leading_dense_block_count"}, 0, 1024).value_or(0), count - 1);
+  const MoeParameters moe = readExperts(keys, arch, header, dense);
   for (int64_t i = 0; i < count; ++i) {
     const auto at = static_cast<size_t>(i);
     LayerSpec layer;
@@ -147,10 +215,9 @@ void readLayers(const ConfigReader& keys, const std::string& arch, int64_t count
     layer.intermediateSize = widths[at];
     if (layer.qHeads == 0 || layer.kvHeads == 0) layer.attention = AttentionKind::None;
     if (widths[at] == 0) layer.ffn = FfnKind::None;
-    if (experts > 0) {
+    if (moe.experts > 0 && i >= dense) {
       layer.ffn = FfnKind::MixtureOfExperts;
-      layer.moe.experts = experts;
-      layer.moe.expertsPerToken = keys.integer({arch + ".expert_used_count"}, 0, 4096).value_or(0);
+      layer.moe = moe;
       layer.moe.expertIntermediate = keys.integer({arch + ".expert_feed_forward_length"}, 1, 1 << 20).value_or(widths[at]);
       layer.moe.sharedExperts = keys.integer({arch + ".expert_shared_count"}, 0, 4096).value_or(0);
       layer.moe.sharedIntermediate = keys.integer({arch + ".expert_shared_feed_forward_length"}, 0, 1 << 20)
@@ -204,7 +271,7 @@ void readTraits(const ConfigReader& keys, const std::string& arch, const ModelFa
           .value_or(arch.starts_with("gemma") ? std::sqrt(static_cast<double>(config.hiddenSize)) : 1.0);
   decoder.residualMultiplier = keys.number({arch + ".residual_scale"}, 1e-9, 1e9).value_or(1.0);
   const double logitScale = keys.number({arch + ".logit_scale"}, 1e-9, 1e9).value_or(1.0);
-  decoder.logitsMultiplier = arch == "granite" ? 1.0 / logitScale : logitScale;
+  decoder.logitsMultiplier = arch.starts_with("granite") ? 1.0 / logitScale : logitScale;
   CheckpointTraits& checkpoint = config.checkpoint;
   checkpoint.qkvBias = hasTensor(header, "blk.0.attn_q.bias") || hasTensor(header, "blk.0.attn_qkv.bias");
   checkpoint.outputBias = hasTensor(header, "blk.0.attn_output.bias");
@@ -245,14 +312,17 @@ Result<ModelConfig> configOfGguf(const GgufHeader& header, const std::string& wh
     return value.value_or(1);
   };
   config.hiddenSize = required(arch + ".embedding_length", 1 << 17);
-  const int64_t layers = required(arch + ".block_count", 1024);
+  const int64_t blocks = required(arch + ".block_count", 1024);
+  // GLM-4 MoE counts its prediction layers, which stand behind the decoder's.
+  const int64_t layers = std::max<int64_t>(1, blocks - keys.integer({arch + ".nextn_predict_layers"}, 0, 64).value_or(0));
   config.maxPositionEmbeddings = keys.integer({arch + ".context_length"}, 1, kMaxContext).value_or(0);
   config.vocabSize = vocabularyOf(keys, arch, header);
   config.dtype = mainDType(header);
   config.tieWordEmbeddings = !hasTensor(header, "output.weight");
   config.rope.style = known ? known->ropeStyle : RopeStyle::Neox;
   if (error) return tl::unexpected(*error);
-  readLayers(keys, arch, layers, config);
+  readLayers(keys, arch, header, layers, config);
+  readLatentAttention(keys, arch, config);
   readWindows(keys, arch, config);
   readTraits(keys, arch, family, header, config);
   readRope(keys, arch, family, config);

@@ -337,7 +337,7 @@ TensorName readTensorName(std::string_view name, const ModelConfig& config) {
   return result;
 }
 
-TensorName readGgufTensorName(std::string_view name, const ModelConfig&) {
+TensorName readGgufTensorName(std::string_view name, const ModelConfig& config) {
   TensorName result;
   if (!name.starts_with("blk.")) {
     result.role = roleIn(kGgufOuterNames, name);
@@ -348,6 +348,8 @@ TensorName readGgufTensorName(std::string_view name, const ModelConfig&) {
   if (!layer) return result;
   result.layer = *layer;
   result.role = roleIn(kGgufLayerNames, name);
+  // Files of gpt-oss and GLM-4 MoE name the norm before the MLP after its place.
+  if (result.role == TensorRole::PostAttentionNorm && !config.decoder.postNorm) result.role = TensorRole::FfnNorm;
   return result;
 }
 

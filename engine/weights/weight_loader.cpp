@@ -125,6 +125,7 @@ std::optional<ExpectedShape> expectedShape(const TensorEntry& tensor, const Mode
     case TensorRole::SharedDown:
       return ExpectedShape{{hidden, layer.moe.sharedIntermediate}, "hidden size x shared experts' width"};
     case TensorRole::SharedRouter:
+      if (tensor.shape.size() == 1) return ExpectedShape{{hidden}, "hidden size"};  // GGUF
       return ExpectedShape{{1, hidden}, "1 x hidden size"};
     case TensorRole::ExpertGate:
     case TensorRole::ExpertUp:
@@ -219,6 +220,7 @@ class Loader {
     if (tensor.role == TensorRole::KvUp) return loadKvUp(tensor, slice);
     if (tensor.role == TensorRole::KeyUp || tensor.role == TensorRole::ValueUp) return loadHeadStack(tensor, slice);
     if (tensor.role == TensorRole::LinearConvolution) return loadConvolution(tensor, slice);
+    if (tensor.role == TensorRole::SharedRouter) return loadSharedRouter(tensor);
     if (tensor.shape.size() == 1) return loadVector(tensor, slice);
     if (tensor.shape.size() == 2) return loadMatrix(tensor, slice);
     return unknown(tensor);
@@ -351,8 +353,6 @@ class Loader {
         return {&layer->sharedUp};
       case TensorRole::SharedDown:
         return {&layer->sharedDown};
-      case TensorRole::SharedRouter:
-        return {&layer->sharedRouter};
       default:
         return {};
     }
@@ -625,6 +625,13 @@ class Loader {
       }
     }
     return {};
+  }
+
+  // One row, which GGUF files have as a vector.
+  Status loadSharedRouter(const TensorEntry& tensor) {
+    LayerWeights* layer = layerOf(tensor);
+    if (!layer) return unknown(tensor);
+    return loadRows(tensor, {{0, 1}}, {{0, tensor.shape.back()}}, layer->sharedRouter);
   }
 
   // (channels, 1, kernel) as F32.

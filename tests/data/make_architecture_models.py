@@ -5,18 +5,21 @@
 usage: make_architecture_models.py [FOLDER] [NAME...]      (default: the folder "models/architectures" beside this script, all of them)
 
 The result is kept in the repository, in the form of make_reference_models.py. Weights are saved as the architecture's checkpoints are published
-(one tensor an expert where they are), configurations have the published keys. Needs torch, transformers and safetensors.
+(one tensor an expert where they are), configurations have the published keys. Some are written once more as GGUF files, with the names, the
+stacked experts and the permuted rows that files of their architecture have. Needs torch, transformers, safetensors and gguf.
 """
 import json
 import pathlib
 import sys
 
+import gguf
+import numpy
 import torch
 from transformers import AutoConfig, AutoModelForCausalLM
 
 from make_reference_models import expectation, write_json
 
-YARN = {"type": "yarn", "factor": 4.0, "beta_fast": 32, "beta_slow": 1, "mscale": 1.0, "mscale_all_dim": 0.8, "original_max_position_embeddings": 64}
+YARN = {"type": "yarn", "factor": 4.0, "beta_fast": 32, "beta_slow": 1, "mscale": 0.8, "mscale_all_dim": 0.8, "original_max_position_embeddings": 64}
 LATENT = dict(kv_lora_rank=24, qk_nope_head_dim=12, qk_rope_head_dim=8, v_head_dim=10)
 
 
@@ -30,13 +33,13 @@ MODELS = {
     "mixtral": model("MixtralForCausalLM", "mixtral", 32, 2, (4, 2), intermediate_size=24, num_local_experts=4, num_experts_per_tok=2,
                      sliding_window=None),
     "qwen2_moe": model("Qwen2MoeForCausalLM", "qwen2_moe", 32, 3, (4, 2), intermediate_size=40, moe_intermediate_size=20, num_experts=6,
-                       num_experts_per_tok=3, shared_expert_intermediate_size=28, norm_topk_prob=False, decoder_sparse_step=1, mlp_only_layers=[1],
+                       num_experts_per_tok=3, shared_expert_intermediate_size=28, norm_topk_prob=False, decoder_sparse_step=1, mlp_only_layers=[],
                        use_sliding_window=False),
     "qwen3_moe": model("Qwen3MoeForCausalLM", "qwen3_moe", 32, 2, (5, 1), head_dim=8, intermediate_size=40, moe_intermediate_size=22, num_experts=8,
                        num_experts_per_tok=3, norm_topk_prob=True, decoder_sparse_step=1, mlp_only_layers=[], attention_bias=False,
                        use_sliding_window=False),
     "gpt_oss": model("GptOssForCausalLM", "gpt_oss", 32, 2, (6, 2), head_dim=8, intermediate_size=20, num_local_experts=4, num_experts_per_tok=2,
-                     experts_per_token=2, swiglu_limit=1.5, sliding_window=8, attention_bias=True, rope_theta=150000.0,
+                     experts_per_token=2, swiglu_limit=7.0, sliding_window=8, attention_bias=True, rope_theta=150000.0,
                      layer_types=["sliding_attention", "full_attention"], initial_context_length=64,
                      rope_scaling={"rope_type": "yarn", "factor": 4.0, "beta_fast": 32.0, "beta_slow": 1.0, "truncate": False,
                                    "original_max_position_embeddings": 64}),
@@ -108,6 +111,126 @@ def make(folder, name, seed):
     (folder / "config.json").write_text(text)
     (folder / "generation_config.json").unlink(missing_ok=True)
     write_json(folder / "expected.json", expected)
+    if name in GGUFS:
+        make_gguf(folder / f"{name}.gguf", name, network.float())
+
+
+# name: (general.architecture, whether rows of q and k are permuted)
+GGUFS = {"mixtral": ("llama", True), "qwen2_moe": ("qwen2moe", False), "gpt_oss": ("gpt-oss", False), "deepseek_v3": ("deepseek2", False),
+         "glm4_moe": ("glm4moe", False), "minimax_m2": ("minimax-m2", False)}
+LAYER_NAMES = {"input_layernorm": "attn_norm", "self_attn.q_proj": "attn_q", "self_attn.k_proj": "attn_k", "self_attn.v_proj": "attn_v",
+               "self_attn.o_proj": "attn_output", "self_attn.q_norm": "attn_q_norm", "self_attn.k_norm": "attn_k_norm",
+               "self_attn.sinks": "attn_sinks", "self_attn.q_a_proj": "attn_q_a", "self_attn.q_a_layernorm": "attn_q_a_norm",
+               "self_attn.q_b_proj": "attn_q_b", "self_attn.kv_a_proj_with_mqa": "attn_kv_a_mqa", "self_attn.kv_a_layernorm": "attn_kv_a_norm",
+               "mlp.gate_proj": "ffn_gate", "mlp.up_proj": "ffn_up", "mlp.down_proj": "ffn_down", "mlp.gate": "ffn_gate_inp",
+               "mlp.router": "ffn_gate_inp", "mlp.shared_expert_gate": "ffn_gate_inp_shexp"}
+EXPERT_NAMES = {"gate_proj": "gate", "up_proj": "up", "down_proj": "down"}
+
+
+def gguf_tensors(network, permuted):
+    """(name, array) of the file, from the names that Transformers uses inside."""
+    config = network.config
+    heads = {"q_proj": config.num_attention_heads, "k_proj": config.num_key_value_heads}
+    afterwards = "post_attention_norm" if config.model_type in ("gpt_oss", "glm4_moe") else "ffn_norm"
+    outer = {"model.embed_tokens.weight": "token_embd.weight", "model.norm.weight": "output_norm.weight", "lm_head.weight": "output.weight"}
+    for name, tensor in network.state_dict().items():
+        array = tensor.float().numpy()
+        if name in outer:
+            yield outer[name], array
+            continue
+        _, _, layer, rest = name.split(".", 3)
+        at = f"blk.{layer}."
+        stem, _, kind = rest.rpartition(".")
+        if rest == "self_attn.sinks":
+            yield at + "attn_sinks.weight", array
+        elif rest == "post_attention_layernorm.weight":
+            yield at + afterwards + ".weight", array
+        elif kind == "e_score_correction_bias":
+            yield at + "exp_probs_b.bias", array
+        elif rest == "self_attn.kv_b_proj.weight":
+            both = array.reshape(config.num_attention_heads, config.qk_nope_head_dim + config.v_head_dim, -1)
+            yield at + "attn_k_b.weight", both[:, :config.qk_nope_head_dim].swapaxes(1, 2)
+            yield at + "attn_v_b.weight", both[:, config.qk_nope_head_dim:]
+        elif "shared_expert" in stem and stem in LAYER_NAMES:
+            yield at + LAYER_NAMES[stem] + "." + kind, array[0]  # one row becomes a vector
+        elif "shared_expert" in stem:
+            yield at + f"ffn_{EXPERT_NAMES[stem.split('.')[-1]]}_shexp.weight", array
+        elif ".experts." in rest:
+            turned, part = config.model_type == "gpt_oss", rest.split(".")[-1]
+            suffix = "bias" if part.endswith("_bias") else "weight"
+            if turned and suffix == "weight":
+                array = array.swapaxes(1, 2)
+            if "down" in part:
+                yield at + f"ffn_down_exps.{suffix}", array
+            else:
+                gate, up = (array[:, 0::2], array[:, 1::2]) if turned else numpy.split(array, 2, axis=1)
+                yield at + f"ffn_gate_exps.{suffix}", gate
+                yield at + f"ffn_up_exps.{suffix}", up
+        else:
+            if permuted and stem.split(".")[-1] in heads:
+                array = array.reshape(heads[stem.split(".")[-1]], 2, -1, array.shape[1]).swapaxes(1, 2).reshape(array.shape)
+            yield at + LAYER_NAMES[stem] + "." + kind, array
+
+
+def make_gguf(path, name, network):
+    keys, (architecture, permuted) = MODELS[name], GGUFS[name]
+    writer = gguf.GGUFWriter(path, architecture)
+    number, real = (lambda key, value: writer.add_uint32(f"{architecture}.{key}", value)), (lambda key, value: writer.add_float32(f"{architecture}.{key}", value))
+    head_dim = keys.get("head_dim") or keys["hidden_size"] // keys["num_attention_heads"]
+    number("context_length", keys["max_position_embeddings"])
+    number("embedding_length", keys["hidden_size"])
+    number("block_count", keys["num_hidden_layers"])
+    number("feed_forward_length", keys["intermediate_size"])
+    number("attention.head_count", keys["num_attention_heads"])
+    number("vocab_size", keys["vocab_size"])
+    real("attention.layer_norm_rms_epsilon", keys["rms_norm_eps"])
+    real("rope.freq_base", network.config.rope_parameters["rope_theta"])
+    number("expert_count", keys.get("num_local_experts") or keys.get("num_experts") or keys["n_routed_experts"])
+    number("expert_used_count", keys["num_experts_per_tok"])
+    if "moe_intermediate_size" in keys or name in ("gpt_oss", "minimax_m2"):
+        number("expert_feed_forward_length", keys.get("moe_intermediate_size", keys["intermediate_size"]))
+    if name == "deepseek_v3":
+        number("attention.head_count_kv", 1)
+        number("attention.q_lora_rank", keys["q_lora_rank"])
+        number("attention.kv_lora_rank", keys["kv_lora_rank"])
+        number("attention.key_length", keys["kv_lora_rank"] + keys["qk_rope_head_dim"])
+        number("attention.value_length", keys["kv_lora_rank"])
+        number("attention.key_length_mla", keys["qk_nope_head_dim"] + keys["qk_rope_head_dim"])
+        number("attention.value_length_mla", keys["v_head_dim"])
+        number("rope.dimension_count", keys["qk_rope_head_dim"])
+        number("expert_group_count", keys["n_group"])
+        number("expert_group_used_count", keys["topk_group"])
+        # In the file all of YaRN's sharpening stands in the softmax, which needs the two mscales to be equal.
+        real("rope.scaling.yarn_log_multiplier", 0.1 * keys["rope_scaling"]["mscale_all_dim"])
+    else:
+        number("attention.head_count_kv", keys["num_key_value_heads"])
+        number("attention.key_length", head_dim)
+        number("attention.value_length", head_dim)
+        number("rope.dimension_count", keys.get("rotary_dim") or int(head_dim * keys.get("partial_rotary_factor", 1.0)))
+    if "rope_scaling" in keys:
+        writer.add_string(f"{architecture}.rope.scaling.type", "yarn")
+        real("rope.scaling.factor", keys["rope_scaling"]["factor"])
+        number("rope.scaling.original_context_length", keys["rope_scaling"]["original_max_position_embeddings"])
+    if "first_k_dense_replace" in keys:
+        number("leading_dense_block_count", keys["first_k_dense_replace"])
+        number("expert_shared_count", keys["n_shared_experts"])
+        number("expert_gating_func", 2)
+        real("expert_weights_scale", keys["routed_scaling_factor"])
+        writer.add_bool(f"{architecture}.expert_weights_norm", keys["norm_topk_prob"])
+    if name == "qwen2_moe":
+        number("expert_shared_feed_forward_length", keys["shared_expert_intermediate_size"])
+    if keys.get("sliding_window"):
+        number("attention.sliding_window", keys["sliding_window"])
+    kind = gguf.GGMLQuantizationType.BF16
+    for tensor, array in gguf_tensors(network, permuted):
+        if array.ndim == 1 or tensor.endswith(".bias"):
+            writer.add_tensor(tensor, numpy.ascontiguousarray(array))
+        else:
+            writer.add_tensor(tensor, gguf.quants.quantize(numpy.ascontiguousarray(array), kind), raw_dtype=kind)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
 
 
 def main():

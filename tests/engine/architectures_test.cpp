@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every architecture that is more than a dense Llama gives what Transformers computes in float32, in even and uneven layouts, whole
-// and in chunks; and allocates what is planned.
+// Every architecture that is more than a dense Llama gives what Transformers computes in float32, in even and uneven layouts,
+// whole and in chunks; and allocates what is planned.
 #include "tests/engine/step_driver.h"
 
 #include <QtTest>
@@ -16,29 +16,39 @@ const std::string kModels = std::string(HEADROOM_TEST_DATA) + "/models/architect
 constexpr double kTolerance = 1e-3;
 const char* const kNames[] = {"mixtral",    "qwen2_moe",  "qwen3_moe", "gpt_oss", "deepseek_v2", "deepseek_v3",  "glm4_moe",
                               "minimax_m2", "granitemoe", "llama4",    "olmo2",   "olmo3",       "phi3_longrope"};
+// The same weights as GGUF files have them.
+const char* const kGgufs[] = {"mixtral", "qwen2_moe", "gpt_oss", "deepseek_v3", "glm4_moe", "minimax_m2"};
 }  // namespace
 
 class ArchitecturesTest : public QObject {
   Q_OBJECT
+
+  static void addModel(const std::string& name, const std::string& path, const std::string& expected) {
+    const Result<ModelSource> model = openModel(path);
+    QVERIFY2(model.has_value(), model ? "" : model.error().message().c_str());
+    const int heads = static_cast<int>(model->config.qHeads), layers = static_cast<int>(model->config.layerCount());
+    for (int tp : std::set<int>{1, 2, 3, heads}) {
+      const int pp = tp == 2 ? layers : 1;
+      QTest::addRow("%s TP%d PP%d", name.c_str(), tp, pp) << path << tp << pp << expected;
+    }
+  }
 
  private slots:
   void matchesTransformers_data() {
     QTest::addColumn<std::string>("path");
     QTest::addColumn<int>("tp");
     QTest::addColumn<int>("pp");
-    for (const char* name : kNames) {
-      const Result<ModelSource> model = openModel(kModels + name);
-      QVERIFY2(model.has_value(), model ? "" : model.error().message().c_str());
-      const int heads = static_cast<int>(model->config.qHeads), layers = static_cast<int>(model->config.layerCount());
-      for (int tp : std::set<int>{1, 2, 3, heads})
-        QTest::addRow("%s TP%d PP%d", name, tp, tp == 2 ? layers : 1) << kModels + name << tp << (tp == 2 ? layers : 1);
-    }
+    QTest::addColumn<std::string>("expected");
+    for (const std::string name : kNames) addModel(name, kModels + name, kModels + name + "/expected.json");
+    for (const std::string name : kGgufs)
+      addModel(name + " GGUF", kModels + name + "/" + name + ".gguf", kModels + name + "/expected.json");
   }
 
   void matchesTransformers() {
     QFETCH(std::string, path);
     QFETCH(int, tp);
     QFETCH(int, pp);
+    QFETCH(std::string, expected);
     auto driver = StepDriver::make(path, tp, pp);
     QVERIFY2(driver.has_value(), driver ? "" : driver.error().message().c_str());
     StepDriver& d = **driver;
@@ -51,7 +61,7 @@ class ArchitecturesTest : public QObject {
       QCOMPARE(rank.allocated.kvCache, rank.planned.kvCache);
       QCOMPARE(rank.allocated.activations, rank.planned.activations);
     }
-    const std::vector<ReferenceCase> cases = readReference(path + "/expected.json");
+    const std::vector<ReferenceCase> cases = readReference(expected);
     QVERIFY(!cases.empty());
     for (int64_t chunk : {96, 5}) {
       d.clear();
