@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gated delta nets: the convolution, a thread an element; the recurrence, a block a sequence and value head, four lanes a column
+// Gated delta nets: the convolution, a thread an element; the recurrence, a block a sequence and value head, eight lanes a column
 // of the state, which stays in registers over all tokens of the step; then the convolution's memory moves on. Roofline: a decode
 // step reads and writes the state once (4 keyDim valueDim bytes a head, twice) at the copy bandwidth; a prompt is bound by one
 // token after another, about 1.5 us each, heads side by side (an estimate; a form by chunks is faster and not here). Test:
@@ -11,7 +11,7 @@
 namespace headroom::engine::cuda {
 namespace {
 
-constexpr int kParts = 4;       // lanes that share a column of the state
+constexpr int kParts = 8;       // lanes that share a column of the state
 constexpr float kTiny = 1e-6f;  // under the roots of q's and k's lengths
 
 template <class T>
@@ -75,7 +75,7 @@ __global__ void rememberKernel(Arguments<T> net) {
 
 // kRows: rows of the state that a lane can hold.
 template <class T, int kRows>
-__global__ void __launch_bounds__(kParts * 128) recurKernel(Arguments<T> net) {
+__global__ void __launch_bounds__(kRows > 16 ? 256 : 1024) recurKernel(Arguments<T> net) {
   HEADROOM_DYNAMIC_SHARED(float, query);  // the query, then the key, by lane: row i of lane p at p + kParts * i
   __shared__ float scratch[32];
   float* key = query + net.keyDim;
@@ -120,6 +120,7 @@ __global__ void __launch_bounds__(kParts * 128) recurKernel(Arguments<T> net) {
     }
     known += __shfl_xor_sync(kAllLanes, known, 1);
     known += __shfl_xor_sync(kAllLanes, known, 2);
+    known += __shfl_xor_sync(kAllLanes, known, 4);
     const float value = holds ? x[2 * net.keyHeads * net.keyDim + head * net.valueDim + column] : 0.0f,
                 change = beta * (value - known);
     float result = 0.0f;
@@ -133,6 +134,7 @@ __global__ void __launch_bounds__(kParts * 128) recurKernel(Arguments<T> net) {
     }
     result += __shfl_xor_sync(kAllLanes, result, 1);
     result += __shfl_xor_sync(kAllLanes, result, 2);
+    result += __shfl_xor_sync(kAllLanes, result, 4);
     const float squares = blockSum(part == 0 && holds ? result * result : 0.0f, scratch);
     if (part == 0 && holds) {
       const int64_t at = static_cast<int64_t>(head) * net.valueDim + column;
@@ -154,9 +156,9 @@ int64_t deltaNetBytes(int64_t tokens, int64_t channels) { return tokens * channe
 
 void gatedDeltaNet(Stream stream, const DeltaNet& net) {
   if (net.out.rows == 0 || net.sequences == 0) return;
-  kernelExpects(
-      net.keyDim <= 256 && net.valueDim <= 128 && net.keyHeads > 0 && net.valueHeads % net.keyHeads == 0 && net.kernel >= 1,
-      "a delta net has sizes that its kernel does not hold");
+  kernelExpects(net.keyDim <= 256 && net.valueDim <= (net.keyDim > 128 ? 32 : 128) && net.keyHeads > 0 &&
+                    net.valueHeads % net.keyHeads == 0 && net.kernel >= 1,
+                "a delta net has sizes that its kernel does not hold");
   withActivationType(net.out.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     Arguments<T> arguments = {rowsOf<T>(net.out),
@@ -187,11 +189,11 @@ void gatedDeltaNet(Stream stream, const DeltaNet& net) {
     const dim3 grid(static_cast<unsigned>(net.valueHeads), static_cast<unsigned>(net.sequences));
     const auto shared = static_cast<size_t>(2 * net.keyDim * 4);
     if (net.keyDim <= 32)
-      launchKernel(recurKernel<T, 8>, grid, dim3(threads), shared, stream, arguments);
+      launchKernel(recurKernel<T, 4>, grid, dim3(threads), shared, stream, arguments);
     else if (net.keyDim <= 128)
-      launchKernel(recurKernel<T, 32>, grid, dim3(threads), shared, stream, arguments);
+      launchKernel(recurKernel<T, 16>, grid, dim3(threads), shared, stream, arguments);
     else
-      launchKernel(recurKernel<T, 64>, grid, dim3(threads), shared, stream, arguments);
+      launchKernel(recurKernel<T, 32>, grid, dim3(threads), shared, stream, arguments);
     if (net.kernel > 1)
       launchKernel(rememberKernel<T>, dim3(static_cast<unsigned>(net.sequences), pieces), dim3(128), 0, stream, arguments);
   });

@@ -14,13 +14,14 @@ struct DeltaNet {
   float* state = nullptr;             // slots, one behind the other
   int64_t sequences = 0;
   const int *sequenceStart = nullptr, *contextLength = nullptr,
-            *stateSlots = nullptr;                                             // as AttentionBatch has them, in device memory
-  int64_t keyHeads = 0, valueHeads = 0, keyDim = 0, valueDim = 0, kernel = 0;  // keyDim at most 256, valueDim at most 128
-  const float* convolution = nullptr;                                          // (channels, kernel), the newest token last
-  const float *timeBias = nullptr, *decay = nullptr;                           // (valueHeads)
-  const float* norm = nullptr;                                                 // (valueDim)
-  double epsilon = 1e-6;    // of the norm; lengths of q and k have 1e-6 under their root
-  void* scratch = nullptr;  // deltaNetBytes(tokens, channels)
+            *stateSlots = nullptr;  // as AttentionBatch has them, in device memory
+  int64_t keyHeads = 0, valueHeads = 0, keyDim = 0, valueDim = 0,
+          kernel = 0;                                 // keyDim at most 128 (256), valueDim then at most 128 (32)
+  const float* convolution = nullptr;                 // (channels, kernel), the newest token last
+  const float *timeBias = nullptr, *decay = nullptr;  // (valueHeads)
+  const float* norm = nullptr;                        // (valueDim)
+  double epsilon = 1e-6;                              // of the norm; lengths of q and k have 1e-6 under their root
+  void* scratch = nullptr;                            // deltaNetBytes(tokens, channels)
 
   int64_t channels() const { return 2 * keyHeads * keyDim + valueHeads * valueDim; }
 };
