@@ -2,11 +2,14 @@
 // headroom-engine devices: what this machine offers to run models on, and why CUDA is off when it is.
 #include "app/engine/command.h"
 #include "engine/device/backend_registry.h"
+#include "engine/device/nvml_reader.h"
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include <chrono>
+#include <cstdio>
 #include <memory>
 #include <thread>
 
@@ -51,12 +54,83 @@ void printTable(const FoundDevices& found) {
   fmt::print("{}\n", found.cudaOffReason.empty() ? "CUDA is on." : found.cudaOffReason);
 }
 
+template <class T>
+nlohmann::json orNull(const std::optional<T>& value) {
+  return value ? nlohmann::json(*value) : nlohmann::json(nullptr);
+}
+nlohmann::json orNull(const std::optional<Bytes>& value) { return value ? nlohmann::json(value->count()) : nlohmann::json(nullptr); }
+
+nlohmann::json readingJson(const engine::GpuReading& gpu) {
+  nlohmann::json processes = nlohmann::json::array();
+  for (const engine::GpuProcessMemory& process : gpu.processes) processes.push_back({{"pid", process.pid}, {"used_bytes", orNull(process.used)}});
+  return {{"index", gpu.index},
+          {"name", gpu.name},
+          {"uuid", gpu.uuid},
+          {"pci_bus_id", gpu.pciBusId},
+          {"total_bytes", orNull(gpu.totalMemory)},
+          {"used_bytes", orNull(gpu.usedMemory)},
+          {"free_bytes", orNull(gpu.freeMemory)},
+          {"processes", processes},
+          {"gpu_utilization", orNull(gpu.gpuUtilization)},
+          {"memory_utilization", orNull(gpu.memoryUtilization)},
+          {"power_watts", orNull(gpu.powerWatts)},
+          {"power_limit_watts", orNull(gpu.powerLimitWatts)},
+          {"temperature_celsius", orNull(gpu.temperatureCelsius)},
+          {"sm_clock_mhz", orNull(gpu.smClockMHz)},
+          {"memory_clock_mhz", orNull(gpu.memoryClockMHz)},
+          {"throttle_reasons", gpu.throttleReasons},
+          {"pcie_receive_mb_per_s", orNull(gpu.pcieReceiveMBs)},
+          {"pcie_send_mb_per_s", orNull(gpu.pcieSendMBs)},
+          {"pcie_generation", orNull(gpu.pcieGeneration)},
+          {"pcie_width", orNull(gpu.pcieWidth)},
+          {"nvlinks", orNull(gpu.nvlinks)},
+          {"ecc_errors", orNull(gpu.eccErrors)},
+          {"mig", orNull(gpu.mig)}};
+}
+
+// One line of JSON a reading, for a window or a script that follows the devices; until nobody reads it.
+int watchDevices(double seconds) {
+  const auto reader = engine::NvmlReader::open();
+  if (!reader) return fail(kFailed, reader.error().message());
+  for (;;) {
+    nlohmann::json gpus = nlohmann::json::array();
+    for (int i = 0; i < (*reader)->deviceCount(); ++i) gpus.push_back(readingJson((*reader)->read(i)));
+    const double now = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+    const nlohmann::json line = {{"schema", "headroom.gpu_readings/1"}, {"time", now}, {"driver", (*reader)->driverVersion()}, {"gpus", gpus}};
+    fmt::print("{}\n", line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+    if (std::fflush(stdout) != 0) return kDone;
+    std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+  }
+}
+
+// What NVML tells now, and how the devices reach each other.
+void printReadings() {
+  const auto reader = engine::NvmlReader::open();
+  if (!reader) return;
+  const auto shown = [](const auto& value, const char* unit) { return value ? fmt::format("{:.0f} {}", *value, unit) : std::string("—"); };
+  const int count = (*reader)->deviceCount();
+  for (int i = 0; i < count; ++i) {
+    const engine::GpuReading gpu = (*reader)->read(i);
+    fmt::print("GPU {}: {}, {} used of {}, {} busy, {}, {}, SM clock {}{}\n", i, gpu.name,
+               gpu.usedMemory ? fmt::format("{:.2f} GiB", gpu.usedMemory->gib()) : "—", gpu.totalMemory ? fmt::format("{:.2f} GiB", gpu.totalMemory->gib()) : "—",
+               gpu.gpuUtilization ? fmt::format("{:.0f} %", *gpu.gpuUtilization * 100) : "—", shown(gpu.powerWatts, "W"), shown(gpu.temperatureCelsius, "°C"),
+               shown(gpu.smClockMHz, "MHz"), gpu.throttleReasons.empty() ? "" : fmt::format(", slowed by {}", fmt::join(gpu.throttleReasons, ", ")));
+  }
+  for (int a = 0; a < count; ++a)
+    for (int b = a + 1; b < count; ++b) {
+      const auto path = (*reader)->path(a, b);
+      fmt::print("GPU {} to GPU {}: {}\n", a, b, path ? engine::gpuPathName(*path) : "unknown");
+    }
+}
+
 struct Options {
+  double watchSeconds = 0;
   std::string format = "table";
   int count = HostDeviceSettings().count;
 };
 
 int runDevices(const Options& options) {
+  if (options.watchSeconds > 0) return watchDevices(options.watchSeconds);
   HostDeviceSettings settings;
   settings.count = options.count;
   const FoundDevices found = engine::findDevices(settings);
@@ -64,6 +138,7 @@ int runDevices(const Options& options) {
     fmt::print("{}\n", devicesJson(found).dump(2));
   } else {
     printTable(found);
+    printReadings();
   }
   return kDone;
 }
@@ -76,6 +151,8 @@ void addDevicesCommand(CLI::App& app, Run& run) {
   command->add_option("--host-devices", options->count, "How many host devices share the CPU and its memory")
       ->check(CLI::Range(1, 64))
       ->capture_default_str();
+  command->add_option("--watch", options->watchSeconds, "Follow the GPUs: every so many seconds one line of JSON with what NVML tells")
+      ->check(CLI::Range(0.1, 3600.0));
   command->add_option("--format", options->format, "table or json")
       ->check(CLI::IsMember({"table", "json"}))
       ->capture_default_str();

@@ -471,6 +471,10 @@ void CudaBackend::expertMlp(TensorView out, TensorView in, const ExpertLayer& ex
 }
 
 void CudaBackend::expertRows(TensorView out, TensorView in, const ExpertLayer& experts, TensorView ids, TensorView weights) {
+  if (experts.up.empty() || experts.up.front().out == 0) {  // this rank has no columns of them
+    if (!experts.addToOut) cuda::scale(m_stream, out, 0.0);
+    return;
+  }
   const int64_t slots = ids.rows * ids.cols, columns = experts.up.front().out;
   const int count = static_cast<int>(experts.up.size());
   const int64_t wide = roundUp(columns, int64_t{4}), hidden = roundUp(out.cols, int64_t{4});
