@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -279,6 +280,16 @@ int runCalibrate(const PlanArguments& arguments, const ModelSource& model, const
     return fail(kBadInput, fmt::format("{}: the log is of TP={} PP={}, which the plan refuses: {}", arguments.calibrate, tp, pp,
                                        plan->reasons.front().message));
   const std::vector<MeasuredTerm> terms = compareWithLog(*plan, *log);
+  constexpr double kSameModel = 0.3;
+  for (const MeasuredTerm& term : terms) {
+    if (term.name != "weights" || !term.predicted || !term.measured) continue;
+    if (std::abs(*term.measured / *term.predicted - 1) > kSameModel)
+      return fail(kBadInput, fmt::format("{}: found weights of {} a rank{}, expected about {} for {} at TP={} PP={}; is it the log of "
+                                         "another model or layout?",
+                                         arguments.calibrate, amountText(term.measured, "bytes"),
+                                         log->model.empty() ? "" : " (" + log->model + ")", amountText(term.predicted, "bytes"),
+                                         model.config.name, tp, pp));
+  }
   const std::optional<MemoryCorrection> correction = correctionFrom(*plan, *log);
   const std::string key = correctionKey(machine, log->engine);
   if (correction) {
@@ -317,8 +328,8 @@ int runCalibrate(const PlanArguments& arguments, const ModelSource& model, const
                both ? fmt::format("{:+.1f} %", (*term.predicted / *term.measured - 1) * 100) : "");
   }
   if (correction) {
-    fmt::print("\nKept for {}: {:+.2f} GiB weights, {:+.2f} activations, {:+.2f} graphs, {:+.2f} runtime a rank ({}).\n", key,
-               correction->weights.gib(), correction->activations.gib(), correction->graphs.gib(), correction->runtime.gib(),
+    fmt::print("\nKept for {}: {:+.2f} GiB activations, {:+.2f} graphs, {:+.2f} everything else a rank ({}).\n", key,
+               correction->activations.gib(), correction->graphs.gib(), correction->runtime.gib(),
                correction->source);
     if (after && after->kvTokens) fmt::print("The next plan says {} tokens of KV cache.\n", *after->kvTokens);
   } else {
@@ -486,7 +497,7 @@ void addPlanCommand(CLI::App& app, Run& run) {
   plan->add_option("--engine", arguments->engine, "headroom, vllm[@VERSION], sglang, tensorrt-llm, lmdeploy or llama.cpp")
       ->capture_default_str();
   plan->add_option("--dtype", arguments->dtype, "auto, float32, float16 or bfloat16")->capture_default_str();
-  plan->add_option("--quantization", arguments->quantization, "the checkpoint's own, or fp8 (vllm)");
+  plan->add_option("--quantization", arguments->quantization, "the checkpoint's own; or what if: fp8, awq, gptq, w4a16, nvfp4, Q4_K_M, …");
   plan->add_option("--kv-cache-dtype", arguments->kvCacheDType,
                    "auto, float32, float16, bfloat16, fp8 (servers) or q8_0 (llama.cpp)")
       ->capture_default_str();

@@ -4,6 +4,7 @@
 
 #include "core/launch/evaluator.h"
 #include "core/memory/vllm_memory.h"
+#include "core/model/what_if_quantization.h"
 #include "core/model/held_weights.h"
 
 #include <algorithm>
@@ -231,7 +232,27 @@ std::optional<ModelSource> heldModel(const ModelSource& opened, const PlanOption
 }
 }  // namespace
 
+namespace {
+// Whether a 16-bit model is to be planned as if it were quantized. Servers make 8-bit weights themselves while they load.
+bool asksWhatIf(const ModelSource& opened, const PlanOptions& options) {
+  if (!options.quantization || opened.config.quantization) return false;
+  const EngineKind kind = options.engine.kind;
+  const bool server = kind != EngineKind::Headroom && kind != EngineKind::LlamaCpp;
+  return !server || (*options.quantization != "fp8" && *options.quantization != "int8");
+}
+
+PlanOptions withoutQuantization(PlanOptions options) {
+  options.quantization.reset();
+  return options;
+}
+}  // namespace
+
 Result<PlanReport> planModel(const ModelSource& opened, const Machine& machine, const PlanOptions& options) {
+  if (asksWhatIf(opened, options)) {
+    const Result<ModelSource> quantized = quantizedAs(opened, *options.quantization);
+    if (!quantized) return tl::unexpected(quantized.error());
+    return planModel(*quantized, machine, withoutQuantization(options));
+  }
   const CondensedModel stored(opened);
   const std::optional<ModelSource> held = heldModel(opened, options);
   const ModelSource& model = held ? *held : opened;
@@ -263,6 +284,11 @@ Result<LayoutPlan> planLayout(const ModelSource& opened, const Machine& machine,
   if (tp < 1 || pp < 1 || dp < 1 || static_cast<int64_t>(tp) * pp * dp > machine.size()) {
     return failure("layout", fmt::format("TP {} x PP {} x DP {}", tp, pp, dp),
                    fmt::format("at most {} GPUs in all", machine.size()));
+  }
+  if (asksWhatIf(opened, options)) {
+    const Result<ModelSource> quantized = quantizedAs(opened, *options.quantization);
+    if (!quantized) return tl::unexpected(quantized.error());
+    return planLayout(*quantized, machine, withoutQuantization(options), tp, pp, dp);
   }
   const std::optional<ModelSource> held = heldModel(opened, options);
   const ModelSource& model = held ? *held : opened;
