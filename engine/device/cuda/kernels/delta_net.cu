@@ -75,7 +75,7 @@ __global__ void rememberKernel(Arguments<T> net) {
 
 // kRows: rows of the state that a lane can hold.
 template <class T, int kRows>
-__global__ void __launch_bounds__(kRows > 16 ? 256 : 1024) recurKernel(Arguments<T> net) {
+__global__ void __launch_bounds__(kRows > 16 ? 256 : 1024, 1) recurKernel(Arguments<T> net) {
   HEADROOM_DYNAMIC_SHARED(float, query);  // the query, then the key, by lane: row i of lane p at p + kParts * i
   __shared__ float scratch[32];
   float* key = query + net.keyDim;

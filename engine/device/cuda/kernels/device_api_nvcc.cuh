@@ -28,9 +28,11 @@ struct Fp8E5M2 {
 
 // Kernels that want more than the 48 KiB every launch may have are told so once a device.
 template <class... Parameters, class... Arguments>
-cudaError_t launchKernel(void (*kernel)(Parameters...), dim3 grid, dim3 block, size_t sharedBytes, cudaStream_t stream, Arguments&&... arguments) {
+cudaError_t launchKernel(void (*kernel)(Parameters...), dim3 grid, dim3 block, size_t sharedBytes, cudaStream_t stream,
+                         Arguments&&... arguments) {
   if (sharedBytes > 48 * 1024)
-    cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel), cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(sharedBytes));
+    cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel), cudaFuncAttributeMaxDynamicSharedMemorySize,
+                         static_cast<int>(sharedBytes));
   kernel<<<grid, block, sharedBytes, stream>>>(static_cast<Parameters>(std::forward<Arguments>(arguments))...);
   return cudaPeekAtLastError();
 }
@@ -43,11 +45,16 @@ __device__ __forceinline__ float toFloat(Fp8E5M2 x) { return __half2float(__half
 
 template <class T>
 __device__ __forceinline__ T fromFloat(float x) {
-  if constexpr (std::is_same_v<T, Half>) return __float2half_rn(x);
-  else if constexpr (std::is_same_v<T, BFloat16>) return __float2bfloat16_rn(x);
-  else if constexpr (std::is_same_v<T, Fp8E4M3>) return {__nv_cvt_float_to_fp8(x, __NV_SATFINITE, __NV_E4M3)};
-  else if constexpr (std::is_same_v<T, Fp8E5M2>) return {__nv_cvt_float_to_fp8(x, __NV_SATFINITE, __NV_E5M2)};
-  else return x;
+  if constexpr (std::is_same_v<T, Half>)
+    return __float2half_rn(x);
+  else if constexpr (std::is_same_v<T, BFloat16>)
+    return __float2bfloat16_rn(x);
+  else if constexpr (std::is_same_v<T, Fp8E4M3>)
+    return {__nv_cvt_float_to_fp8(x, __NV_SATFINITE, __NV_E4M3)};
+  else if constexpr (std::is_same_v<T, Fp8E5M2>)
+    return {__nv_cvt_float_to_fp8(x, __NV_SATFINITE, __NV_E5M2)};
+  else
+    return x;
 }
 
 namespace detail {
@@ -57,24 +64,32 @@ template <class V>
 __device__ __forceinline__ uint32_t asBits(V x) {
   return *reinterpret_cast<uint32_t*>(&x);
 }
-__device__ __forceinline__ uint32_t sharedAddress(const void* pointer) { return static_cast<uint32_t>(__cvta_generic_to_shared(pointer)); }
+__device__ __forceinline__ uint32_t sharedAddress(const void* pointer) {
+  return static_cast<uint32_t>(__cvta_generic_to_shared(pointer));
+}
 }  // namespace detail
 
 template <class T>
 __device__ __forceinline__ float2 unpackPair(uint32_t pair) {
-  if constexpr (std::is_same_v<T, Half>) return __half22float2(detail::asHalf2(pair));
-  else return make_float2(__uint_as_float(pair << 16), __uint_as_float(pair & 0xffff0000u));
+  if constexpr (std::is_same_v<T, Half>)
+    return __half22float2(detail::asHalf2(pair));
+  else
+    return make_float2(__uint_as_float(pair << 16), __uint_as_float(pair & 0xffff0000u));
 }
 template <class T>
 __device__ __forceinline__ uint32_t packPair(float a, float b) {
-  if constexpr (std::is_same_v<T, Half>) return detail::asBits(__floats2half2_rn(a, b));
-  else return detail::asBits(__floats2bfloat162_rn(a, b));
+  if constexpr (std::is_same_v<T, Half>)
+    return detail::asBits(__floats2half2_rn(a, b));
+  else
+    return detail::asBits(__floats2bfloat162_rn(a, b));
 }
 template <class T>
 __device__ __forceinline__ uint32_t fmaPair(uint32_t a, uint32_t b, uint32_t c) {
-  if constexpr (std::is_same_v<T, Half>) return detail::asBits(__hfma2(detail::asHalf2(a), detail::asHalf2(b), detail::asHalf2(c)));
+  if constexpr (std::is_same_v<T, Half>)
+    return detail::asBits(__hfma2(detail::asHalf2(a), detail::asHalf2(b), detail::asHalf2(c)));
 #if __CUDA_ARCH__ >= 800
-  else return detail::asBits(__hfma2(detail::asBf162(a), detail::asBf162(b), detail::asBf162(c)));
+  else
+    return detail::asBits(__hfma2(detail::asBf162(a), detail::asBf162(b), detail::asBf162(c)));
 #else
   else {
     const float2 x = unpackPair<T>(a), y = unpackPair<T>(b), z = unpackPair<T>(c);
@@ -90,14 +105,18 @@ __device__ __forceinline__ V loadStreaming(const V* pointer) {
 
 __device__ __forceinline__ void copyAsync16(void* shared, const void* global, bool valid = true) {
 #if __CUDA_ARCH__ >= 800
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;\n" ::"r"(detail::sharedAddress(shared)), "l"(global), "r"(valid ? 16 : 0) : "memory");
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;\n" ::"r"(detail::sharedAddress(shared)), "l"(global),
+               "r"(valid ? 16 : 0)
+               : "memory");
 #else
   *static_cast<uint4*>(shared) = valid ? *static_cast<const uint4*>(global) : make_uint4(0, 0, 0, 0);
 #endif
 }
 __device__ __forceinline__ void copyAsync4(void* shared, const void* global, bool valid = true) {
 #if __CUDA_ARCH__ >= 800
-  asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;\n" ::"r"(detail::sharedAddress(shared)), "l"(global), "r"(valid ? 4 : 0) : "memory");
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;\n" ::"r"(detail::sharedAddress(shared)), "l"(global),
+               "r"(valid ? 4 : 0)
+               : "memory");
 #else
   *static_cast<uint32_t*>(shared) = valid ? *static_cast<const uint32_t*>(global) : 0u;
 #endif
