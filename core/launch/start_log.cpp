@@ -233,7 +233,7 @@ std::optional<MemoryCorrection> correctionFrom(const LayoutPlan& plan, const Sta
     into = *measured - *predicted;
     explained += into.count();
   };
-  differ(rank->weights, log.weights, correction.weights);
+  // Weights are counted, and differ from model to model: what the log says of them goes into the rest.
   differ(rank->activations, log.activations, correction.activations);
   // vLLM prints what graphs took, not what it had charged for them.
   if (log.engine.kind != EngineKind::Vllm) differ(rank->graphs, log.graphs, correction.graphs);
