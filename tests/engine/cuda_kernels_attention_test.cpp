@@ -36,7 +36,7 @@ struct Case {
 const std::vector<Sequence> kDecode = {{1, 1}, {1, 70}, {1, 200}}, kPrompt = {{37, 37}}, kMixed = {{5, 90}, {1, 33}, {70, 70}};
 
 std::vector<Case> cases() {
-  const DType half = DType::F16, bf16 = DType::BF16, f32 = DType::F32, fp8 = DType::F8E4M3;
+  const DType half = DType::F16, bf16 = DType::BF16, f32 = DType::F32, fp8 = DType::F8E4M3, e5m2 = DType::F8E5M2;
   return {
       {"decode, group of 4", bf16, bf16, 64, 64, 8, 4, 0, kDecode},
       {"decode, group of 4, in parts", half, half, 64, 64, 8, 4, 0, kDecode, 0, false, false, false, 0.0f, 5},
@@ -64,6 +64,8 @@ std::vector<Case> cases() {
       {"mixed, uneven heads", bf16, bf16, 64, 64, 7, 4, 2, kMixed},
       {"mixed, values narrower than keys", half, half, 96, 64, 4, 2, 0, kMixed},
       {"mixed, fp8 cache", half, fp8, 128, 128, 2, 2, 0, kMixed},
+      {"mixed, E5M2 cache", bf16, e5m2, 64, 64, 4, 2, 0, kMixed},
+      {"plain, E5M2 cache", f32, e5m2, 32, 32, 2, 2, 0, kDecode},
       {"latent cache", bf16, bf16, 576, 512, 4, 4, 0, {{1, 50}, {3, 3}}, 0, false, false, true},
       {"latent cache, 20 heads in parts", half, half, 96, 64, 20, 20, 0, {{1, 90}, {1, 130}}, 0, false, false, true, 0.0f, 2},
       {"plain, floats", f32, f32, 24, 24, 4, 2, 0, kMixed},
@@ -77,13 +79,16 @@ std::vector<Case> cases() {
 }
 
 float rounded(float value, DType type) {
+  int mantissa = 3, least = -6;
+  float most = 448.0f;
   if (type == DType::BF16) return cpu::bf16ToFloat(cpu::floatToBf16(value));
   if (type == DType::F16) return cpu::f16ToFloat(cpu::floatToF16(value));
+  if (type == DType::F8E5M2) type = DType::F8E4M3, mantissa = 2, least = -14, most = 57344.0f;
   if (type != DType::F8E4M3) return value;
-  const float size = std::abs(value);  // E4M3: 3 bits behind the leading one, down to 2^-9
-  const int exponent = size == 0.0f ? -6 : std::max(-6, static_cast<int>(std::floor(std::log2(size))));
-  const float unit = std::ldexp(1.0f, exponent - 3);
-  return std::copysign(std::min(448.0f, std::nearbyint(size / unit) * unit), value);
+  const float size = std::abs(value);  // bits behind the leading one; below 2^least steps stay the same
+  const int exponent = size == 0.0f ? least : std::max(least, static_cast<int>(std::floor(std::log2(size))));
+  const float unit = std::ldexp(1.0f, exponent - mantissa);
+  return std::copysign(std::min(most, std::nearbyint(size / unit) * unit), value);
 }
 
 class CudaKernelsAttentionTest : public QObject {
@@ -128,7 +133,9 @@ class CudaKernelsAttentionTest : public QObject {
     cache.kvHeads = kvHeads;
     cache.headDim = which.headDim;
     cache.vHeadDim = which.latent ? 0 : which.vHeadDim;
-    const size_t elementSize = which.cacheType == DType::F32 ? 4 : which.cacheType == DType::F8E4M3 ? 1 : 2;
+    const size_t elementSize = which.cacheType == DType::F32                                          ? 4
+                               : which.cacheType == DType::F8E4M3 || which.cacheType == DType::F8E5M2 ? 1
+                                                                                                      : 2;
     cache.data = gpu.upload(std::vector<uint8_t>(
         static_cast<size_t>(blockCount * kBlockTokens * kvHeads * (cache.headDim + cache.vHeadDim)) * elementSize,
         0x7f));  // not numbers

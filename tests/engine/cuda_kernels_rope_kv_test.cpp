@@ -83,7 +83,7 @@ class CudaKernelsRopeKvTest : public QObject {
     QTest::addColumn<int>("cacheType");
     QTest::addColumn<bool>("fused");
     for (DType type : {DType::F32, DType::F16, DType::BF16})
-      for (DType cache : {DType::F32, DType::F16, DType::BF16, DType::F8E4M3})
+      for (DType cache : {DType::F32, DType::F16, DType::BF16, DType::F8E4M3, DType::F8E5M2})
         for (bool fused : {false, true})
           QTest::addRow("%s to %s%s", dtypeName(type).data(), dtypeName(cache).data(), fused ? ", with norm and rotation" : "")
               << static_cast<int>(type) << static_cast<int>(cache) << fused;
@@ -99,7 +99,7 @@ class CudaKernelsRopeKvTest : public QObject {
     const Matrix q(5, kQueryHeads * kHeadDim, dtype, 1), k(5, kHeads * kHeadDim, dtype, 2), v(5, kHeads * kValueDim, dtype, 3),
         qNorm(1, kHeadDim, DType::F32, 4), kNorm(1, kHeadDim, DType::F32, 5);
     const std::vector<int> slots = {9, 3, 23, 0, 14};
-    const size_t size = stored == DType::F32 ? 4 : stored == DType::F8E4M3 ? 1 : 2;
+    const size_t size = stored == DType::F32 ? 4 : stored == DType::F8E4M3 || stored == DType::F8E5M2 ? 1 : 2;
     const auto elements = static_cast<size_t>(kBlocks * kBlockTokens * kHeads * (kHeadDim + kValueDim));
     RopeStore task;
     task.cache = {gpu.upload(std::vector<uint8_t>(elements * size, 0)), stored, kBlockTokens, kHeads, kHeadDim, kValueDim};
@@ -132,7 +132,9 @@ class CudaKernelsRopeKvTest : public QObject {
       result.round();
       return result;
     };
-    const double relative = 3 * tolerance(dtype) + (stored == DType::F8E4M3 ? 0x1p-4 : tolerance(stored));
+    const double relative = 3 * tolerance(dtype) + (stored == DType::F8E4M3   ? 0x1p-4
+                                                    : stored == DType::F8E5M2 ? 0x1p-3
+                                                                              : tolerance(stored));
     if (fused) {
       const Matrix expected = normed(q, qNorm);
       compare(
@@ -149,6 +151,8 @@ class CudaKernelsRopeKvTest : public QObject {
                                               : std::ldexp(static_cast<float>(8 + mantissa), exponent - 10);
         cached[i] = bytes[i] & 0x80 ? -magnitude : magnitude;
       }
+    } else if (stored == DType::F8E5M2) {
+      for (size_t i = 0; i < elements; ++i) cached[i] = cpu::f16ToFloat(static_cast<uint16_t>(bytes[i] << 8));
     } else {
       cpu::toFloats(stored, bytes.data(), static_cast<int64_t>(elements), cached.data());
     }

@@ -69,17 +69,17 @@ __device__ bool findTile(const int* sequenceStart, int sequences, int heads, int
 
 // Eight elements of a cache to shared memory as T; zeros where !valid.
 template <class T, class C>
-__device__ void copyEight(T* to, const C* from, bool valid) {
+__device__ void copyEight(const AttentionArguments<T, C>& arguments, T* to, const C* from, bool valid) {
   if constexpr (sizeof(C) == sizeof(T)) {
     copyAsync16(to, from, valid);
   } else {
     Vector<C, 8> packed = {};
     if (valid) packed = *reinterpret_cast<const Vector<C, 8>*>(from);
     uint4 converted;
-    converted.x = packPair<T>(toFloat(packed.values[0]), toFloat(packed.values[1]));
-    converted.y = packPair<T>(toFloat(packed.values[2]), toFloat(packed.values[3]));
-    converted.z = packPair<T>(toFloat(packed.values[4]), toFloat(packed.values[5]));
-    converted.w = packPair<T>(toFloat(packed.values[6]), toFloat(packed.values[7]));
+    converted.x = packPair<T>(arguments.number(packed.values[0]), arguments.number(packed.values[1]));
+    converted.y = packPair<T>(arguments.number(packed.values[2]), arguments.number(packed.values[3]));
+    converted.z = packPair<T>(arguments.number(packed.values[4]), arguments.number(packed.values[5]));
+    converted.w = packPair<T>(arguments.number(packed.values[6]), arguments.number(packed.values[7]));
     *reinterpret_cast<uint4*>(to) = converted;
   }
 }
@@ -100,7 +100,7 @@ __device__ void loadTile(const AttentionArguments<T, C>& arguments, const int* b
       from = kValues ? arguments.value(block, offset, kvHead) : arguments.key(block, offset, kvHead);
     }
     T* row16 = to + row * (dims + kPadding);
-    for (int i = column; i < dims; i += 64) copyEight(row16 + i, valid ? from + i : from, valid);
+    for (int i = column; i < dims; i += 64) copyEight(arguments, row16 + i, valid ? from + i : from, valid);
   }
 }
 
@@ -413,9 +413,10 @@ bool aligned16(const void* data) { return reinterpret_cast<uintptr_t>(data) % 16
 bool fitsTensorCores(const AttentionCall& call, int64_t maxSharedBytes) {
   const KvCache& cache = call.cache;
   return (call.q.dtype == DType::F16 || call.q.dtype == DType::BF16) &&
-         (cache.dtype == call.q.dtype || cache.dtype == DType::F8E4M3) && cache.headDim % 16 == 0 && cache.vHeadDim % 16 == 0 &&
-         call.out.cols == call.qHeads * cache.vHeadDim && cache.vHeadDim <= 512 && aligned16(call.q.data) &&
-         aligned16(cache.data) && call.q.stride % 8 == 0 && call.out.stride % 2 == 0 && leastSharedBytes(call) <= maxSharedBytes;
+         (cache.dtype == call.q.dtype || cache.dtype == DType::F8E4M3 || cache.dtype == DType::F8E5M2) &&
+         cache.headDim % 16 == 0 && cache.vHeadDim % 16 == 0 && call.out.cols == call.qHeads * cache.vHeadDim &&
+         cache.vHeadDim <= 512 && aligned16(call.q.data) && aligned16(cache.data) && call.q.stride % 8 == 0 &&
+         call.out.stride % 2 == 0 && leastSharedBytes(call) <= maxSharedBytes;
 }
 
 }  // namespace

@@ -15,6 +15,7 @@ struct AttentionArguments {
   int64_t blockElements, valueOffset;               // elements of a block; where its V begin
   int blockTokens, headDim, vHeadDim, valueStride;  // valueStride: elements from one token's V to the next
   bool valuesInKeys;
+  bool isE5M2;  // a cache of FP8 holds E5M2, not E4M3
   int sequences;
   const int *sequenceStart, *contextLength, *blockTable;
   int64_t blockTableStride;
@@ -40,6 +41,12 @@ struct AttentionArguments {
   __device__ const C* value(int block, int offset, int head) const {
     return cache + block * blockElements + valueOffset + (static_cast<int64_t>(head) * blockTokens + offset) * valueStride;
   }
+  __device__ float number(C x) const {
+    if constexpr (sizeof(C) == 1)
+      return isE5M2 ? toFloat(Fp8E5M2{x.bits}) : toFloat(x);
+    else
+      return toFloat(x);
+  }
   __device__ int64_t partial(int64_t token, int head, int split) const { return (token * qHeads + head) * splits + split; }
 };
 
@@ -57,6 +64,7 @@ AttentionArguments<T, C> attentionArguments(const AttentionCall& call) {
   arguments.vHeadDim = static_cast<int>(cache.vHeadDim);
   arguments.valueStride = static_cast<int>(call.valuesInKeys ? cache.headDim : cache.vHeadDim);
   arguments.valuesInKeys = call.valuesInKeys;
+  arguments.isE5M2 = cache.dtype == DType::F8E5M2;
   arguments.sequences = static_cast<int>(call.sequences);
   arguments.sequenceStart = call.sequenceStart;
   arguments.contextLength = call.contextLength;

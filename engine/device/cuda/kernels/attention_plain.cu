@@ -42,7 +42,7 @@ __global__ void plainAttentionKernel(AttentionArguments<T, C> arguments) {
     if (keyToken <= position) {
       const C* key = arguments.key(blocks[keyToken / arguments.blockTokens], keyToken % arguments.blockTokens, kvHead);
       score = 0.0f;
-      for (int i = 0; i < headDim; ++i) score += query[i] * toFloat(key[i]);
+      for (int i = 0; i < headDim; ++i) score += query[i] * arguments.number(key[i]);
       if (arguments.softcap > 0.0f) score = arguments.softcap * tanhf(score / arguments.softcap);
     }
     const float newTop = fmaxf(top, warpMax(score)),
@@ -58,8 +58,8 @@ __global__ void plainAttentionKernel(AttentionArguments<T, C> arguments) {
         const float share = __shfl_sync(kAllLanes, weight, j);
         const int from = seen + tile * kWarp + j;
         if (i < vHeadDim)
-          value +=
-              share * toFloat(arguments.value(blocks[from / arguments.blockTokens], from % arguments.blockTokens, kvHead)[i]);
+          value += share * arguments.number(
+                               arguments.value(blocks[from / arguments.blockTokens], from % arguments.blockTokens, kvHead)[i]);
       }
       if (i < vHeadDim) values[i] = value;
     }
@@ -134,7 +134,7 @@ void launchPlain(Stream stream, const AttentionCall& call) {
 void plainAttention(Stream stream, const AttentionCall& call) {
   withActivationType(call.q.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    if (call.cache.dtype == DType::F8E4M3) {
+    if (call.cache.dtype == DType::F8E4M3 || call.cache.dtype == DType::F8E5M2) {
       launchPlain<T, Fp8E4M3>(stream, call);
       return;
     }

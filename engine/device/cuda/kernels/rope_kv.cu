@@ -125,6 +125,7 @@ __global__ void ropeStoreKernel(RopeStoreArguments<T> arguments, C* cache, int64
 template <class Body>
 void withCacheType(DType dtype, const Body& body) {
   if (dtype == DType::F8E4M3) return body(TypeTag<Fp8E4M3>());
+  if (dtype == DType::F8E5M2) return body(TypeTag<Fp8E5M2>());
   withActivationType(dtype, body);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rotary positions and the writing of keys and values. Activations F32, F16 or BF16; caches F32, F16, BF16 or F8E4M3 (rounded to
-// nearest, saturated).
+// Rotary positions and the writing of keys and values. Activations F32, F16 or BF16; caches F32, F16, BF16, F8E4M3 or F8E5M2
+// (rounded to nearest, saturated).
 #pragma once
 
 #include "engine/device/cuda/kernels/kernel_types.h"
