@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/replica.h"
 
+#include "core/memory/workspace.h"
+
 #include <algorithm>
 
 namespace headroom::engine {
@@ -36,7 +38,7 @@ Replica::Replica(const ModelSource& model, const ParallelLayout& layout, int ind
       m_eosTokens(settings.eosTokenIds),
       m_metrics(metrics),
       m_changed(std::move(changed)),
-      m_pool(memory.kvBlocks, limits.blockTokens, settings.prefixCaching),
+      m_pool(memory.kvBlocks, limits.blockTokens, settings.prefixCaching && !keepsStates(model.config)),
       m_scheduler({limits.maxNumSeqs, limits.maxNumBatchedTokens, layout.pp}, m_pool) {
   RankGroup::Callbacks callbacks;
   callbacks.loadProgress = m_changed;

@@ -21,12 +21,25 @@ bool hasAttention(const LayerSpec& layer) {
 
 }  // namespace
 
+int64_t linearStateElements(const LinearAttention& linear, int64_t keyHeads) {
+  const int64_t valueHeads = keyHeads * (linear.valueHeads / linear.keyHeads);
+  const int64_t channels = 2 * keyHeads * linear.keyDim + valueHeads * linear.valueDim;
+  return (linear.kernel - 1) * channels + valueHeads * linear.keyDim * linear.valueDim;
+}
+
+bool keepsStates(const ModelConfig& config) {
+  return std::any_of(config.layers.begin(), config.layers.end(),
+                     [](const LayerSpec& layer) { return layer.attention == AttentionKind::LinearAttention; });
+}
+
 LayerShare layerShare(const ModelConfig& config, const LayerSpec& layer, const RankSlice& rank, int tp) {
   LayerShare share;
   if (hasAttention(layer)) {
     share.qHeads = qHeadsOfLayer(config, rank, layer);
     share.kvHeads = kvHeadsOfLayer(config, rank, layer);
   }
+  if (layer.attention == AttentionKind::LinearAttention && layer.linear.keyHeads > 0)
+    share.linearKeyHeads = heldUnits(SplitUnit::QHeads, layer.linear.keyHeads, layer.qHeads, layer.kvHeads, config, rank, tp);
   auto columns = [&](SplitUnit unit, int64_t width) {
     return width > 0 ? heldUnits(unit, width, layer.qHeads, layer.kvHeads, config, rank, tp) : Range{};
   };
@@ -42,7 +55,8 @@ int64_t WorkspaceShape::layerElements() const {
   const int64_t attentionElements = paddedElements(q) + paddedElements(k) + paddedElements(v) + paddedElements(attention) +
                                     paddedElements(queryGate) + paddedElements(queryLatent) + paddedElements(latentKey) +
                                     roundUp(latentWork, 16);
-  return std::max({attentionElements, paddedElements(mlp) * (gated ? 2 : 1), roundUp(expertScratch, 16)});
+  const int64_t linearElements = paddedElements(linearChannels) + paddedElements(linearValues) + paddedElements(2 * linearHeads);
+  return std::max({attentionElements, linearElements, paddedElements(mlp) * (gated ? 2 : 1), roundUp(expertScratch, 16)});
 }
 
 WorkspaceShape workspaceShape(const ModelConfig& config, const RankSlice& rank, int tp, int pp, const EngineLimits& limits) {
@@ -71,6 +85,14 @@ WorkspaceShape workspaceShape(const ModelConfig& config, const RankSlice& rank, 
       shape.attention = std::max(shape.attention, share.qHeads.size() * layer.vHeadDim);
       if (layer.rope && layer.localRope) shape.localRotaryDim = config.localRope.rotaryDim;
       if (layer.rope && !layer.localRope) shape.rotaryDim = config.rope.rotaryDim;
+    }
+    if (const int64_t keyHeads = share.linearKeyHeads.size(); keyHeads > 0) {
+      const LinearAttention& linear = layer.linear;
+      const int64_t valueHeads = keyHeads * (linear.valueHeads / linear.keyHeads);
+      shape.linearHeads = std::max(shape.linearHeads, valueHeads);
+      shape.linearValues = std::max(shape.linearValues, valueHeads * linear.valueDim);
+      shape.linearChannels = std::max(shape.linearChannels, 2 * keyHeads * linear.keyDim + valueHeads * linear.valueDim);
+      shape.stateElements += linearStateElements(linear, keyHeads);
     }
     if (layer.ffn == FfnKind::Dense) shape.mlp = std::max(shape.mlp, share.mlpColumns.size());
     if (layer.ffn != FfnKind::MixtureOfExperts) continue;
@@ -115,6 +137,8 @@ std::vector<WorkspaceBuffer> workspaceBuffers(const ModelConfig& config, const R
   list("normed", shape.tokens * shape.hidden, kFloat);
   list("branch", shape.tokens * shape.hidden, kFloat);
   list("layer", shape.layerElements(), kFloat);
+  list("state_slots", shape.stateElements > 0 ? shape.sequences : 0, kIndex);
+  list("linear_state", shape.sequences * shape.stateElements, kFloat);
   list("norm_squares", shape.normSquares ? 2 * shape.tokens : 0, kFloat);
   list("router_logits", shape.tokens * shape.experts, kFloat);
   list("expert_ids", shape.tokens * shape.expertsPerToken, kIndex);

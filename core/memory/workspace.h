@@ -21,11 +21,13 @@ struct WorkspaceShape {
   int64_t queryGate = 0;                                // columns of the gate beside the queries
   int64_t queryLatent = 0, latentKey = 0;               // latent attention: columns of the queries' and of the keys' latent
   int64_t latentWork = 0;                               // and elements for some heads at a time in the latent space
-  bool normSquares = false;                             // query and key norms run over the heads of several ranks
-  bool gated = true;                                    // MLP has a gate beside up
-  int64_t experts = 0, expertsPerToken = 0;             // of the router; 0 where the rank has no expert layer
-  int64_t expertScratch = 0;                            // elements that the experts work in
-  bool sharedGate = false;                              // a shared expert with a gate for each token
+  int64_t linearChannels = 0, linearValues = 0, linearHeads = 0;  // columns of linear attention: q, k and v; z; beta
+  int64_t stateElements = 0;                                      // of a sequence, in all layers with linear attention
+  bool normSquares = false;                                       // query and key norms run over the heads of several ranks
+  bool gated = true;                                              // MLP has a gate beside up
+  int64_t experts = 0, expertsPerToken = 0;                       // of the router; 0 where the rank has no expert layer
+  int64_t expertScratch = 0;                                      // elements that the experts work in
+  bool sharedGate = false;                                        // a shared expert with a gate for each token
   int64_t rotaryDim = 0, localRotaryDim = 0;
   int64_t vocabulary = 0;       // columns of the whole logits; TP rank 0 of the last stage only
   int64_t localVocabulary = 0;  // columns of this rank's own logits; last stage, other TP ranks only
@@ -43,9 +45,15 @@ inline int64_t latentWork(int64_t tokens, int64_t heads, const LatentAttention& 
   return tokens * heads * (latent.qkRopeHeadDim + 2 * latent.kvLoraRank);
 }
 
+// Elements that a layer with linear attention keeps of a sequence, for `keyHeads` of its key heads.
+int64_t linearStateElements(const LinearAttention& linear, int64_t keyHeads);
+// Whether layers keep a state of each sequence, which no block of a prefix cache has.
+bool keepsStates(const ModelConfig& config);
+
 // The heads and columns of one of the rank's layers that it holds.
 struct LayerShare {
   Range qHeads, kvHeads, mlpColumns, expertColumns, sharedColumns;
+  Range linearKeyHeads;
 };
 // Elements in which the experts of a layer work: of each token its input, gate, up and result; an expert's tokens come at once.
 inline int64_t expertScratch(int64_t tokens, int64_t hidden, int64_t columns) { return 2 * tokens * (hidden + columns); }

@@ -19,9 +19,8 @@ std::string_view attentionWords(AttentionKind kind) {
     case AttentionKind::SlidingWindow:
     case AttentionKind::ChunkedWindow:
     case AttentionKind::Latent:
-      return {};
     case AttentionKind::LinearAttention:
-      return "linear attention";
+      return {};
     case AttentionKind::Mamba:
       return "Mamba layers";
     case AttentionKind::ShortConvolution:
@@ -49,10 +48,13 @@ void noteMissingInEngine(ModelConfig& config) {
     if (const auto words = attentionWords(layer.attention); !words.empty()) add(config, std::string(words));
     if (layer.ffn == FfnKind::MixtureOfExperts && layer.moe.expertsPerToken == 0)
       add(config, "experts of unknown number for a token");
+    if (layer.attention == AttentionKind::LinearAttention && layer.linear.keyHeads == 0)
+      add(config, "this family's linear attention");
     if (layer.attention == AttentionKind::Latent && config.checkpoint.qkvBias) add(config, "biases of latent attention");
     if (layer.ffn == FfnKind::None) add(config, "layers without an MLP");
   }
   const DecoderTraits& decoder = config.decoder;
+  if (config.checkpoint.queryGate && config.checkpoint.qkvBias) add(config, "biases of gated queries");
   if (!decoder.gatedMlp) add(config, "MLP without a gate");
   if (config.checkpoint.headBias) add(config, "a bias of the output head");
   if (!canHoldQuantization(config)) {

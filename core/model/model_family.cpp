@@ -168,7 +168,6 @@ void adjustQwenHybrid(FamilyContext context) {
                       fmt::format("a multiple of the {} key heads", linear.keyHeads));
   for (auto& layer : config.layers)
     if (layer.attention == AttentionKind::LinearAttention) layer.linear = linear;
-  config.missingInEngine.push_back("gated attention");
   if (config.modelType != "qwen3_next") return;
   config.checkpoint.mtpLayers = 1;
   config.warnings.push_back(

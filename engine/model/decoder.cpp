@@ -38,6 +38,13 @@ Decoder::Decoder(const RankContext& context, const RankWeights& weights, const K
   m_rows.reserve(static_cast<size_t>(workspace.shape().logitsRows));
   const TensorView logits = workspace.view("logits", DType::F32, workspace.shape().logitsRows, workspace.shape().vocabulary);
   if (logits.data && !m_backend.hostAddress(logits.data)) m_hostLogits.resize(static_cast<size_t>(logits.rows * logits.cols));
+  int64_t states = 0;
+  for (int64_t i = rank.layers.begin; i < rank.layers.end; ++i) {
+    const LayerSpec& spec = m_config.layers[static_cast<size_t>(i)];
+    m_stateBegin.push_back(states);
+    const int64_t keyHeads = layerShare(m_config, spec, rank, tp).linearKeyHeads.size();
+    if (keyHeads > 0) states += workspace.shape().sequences * linearStateElements(spec.linear, keyHeads);
+  }
   uploadFrequencies();
 }
 
@@ -90,6 +97,9 @@ Status Decoder::checkFits(const StepPlan& plan) const {
   };
   if (plan.tokens() > shape.tokens) return beyond("tokens", plan.tokens(), shape.tokens);
   if (sequences > shape.sequences) return beyond("sequences", sequences, shape.sequences);
+  if (shape.stateElements > 0 && static_cast<int64_t>(plan.stateSlots.size()) != sequences)
+    return failure(fmt::format("step {}", plan.step), fmt::format("{} slots of states", plan.stateSlots.size()),
+                   fmt::format("{}, one a sequence", sequences));
   if (plan.blocksPerSequence > shape.blocksPerSequence)
     return beyond("blocks of a sequence", plan.blocksPerSequence, shape.blocksPerSequence);
   return {};
@@ -111,6 +121,7 @@ Decoder::Step Decoder::upload(const StepPlan& plan) {
   step.batch.sequences = sequences;
   step.batch.sequenceStart = uploaded("sequence_start", 1, sequences + 1, plan.sequenceStart);
   step.batch.contextLength = uploaded("context_length", 1, sequences, plan.contextLength);
+  if (m_workspace.shape().stateElements > 0) step.batch.stateSlots = uploaded("state_slots", 1, sequences, plan.stateSlots);
   step.batch.blockTable = uploaded("block_table", sequences, plan.blocksPerSequence, plan.blockTable);
 
   const int64_t hidden = m_config.hiddenSize;
@@ -164,6 +175,10 @@ Status Decoder::attention(Step& step, int64_t index, TensorView in) {
   const LayerSpec& spec = m_config.layers[static_cast<size_t>(m_context.rank.layers.begin + index)];
   if (spec.attention == AttentionKind::Latent) {
     latentAttention(step, index, in);
+    return {};
+  }
+  if (spec.attention == AttentionKind::LinearAttention) {
+    linearAttention(step, index, in);
     return {};
   }
   const TensorView q = m_workspace.q(step.tokens, weights.q.out);
@@ -236,6 +251,36 @@ Status Decoder::normAllHeads(Step& step, TensorView q, TensorView k, const Layer
 
 double Decoder::attentionScale(const LayerSpec& spec) const {
   return m_traits.attentionScale != 0.0 ? m_traits.attentionScale : 1.0 / std::sqrt(static_cast<double>(spec.headDim));
+}
+
+// A gated delta net over this rank's key heads and the value heads that share them.
+void Decoder::linearAttention(Step& step, int64_t index, TensorView in) {
+  const LayerWeights& weights = m_weights.layers[static_cast<size_t>(index)];
+  const LinearAttention& linear = m_config.layers[static_cast<size_t>(m_context.rank.layers.begin + index)].linear;
+  if (weights.linearQkv.out == 0) return m_backend.scale(step.branch, 0.0);
+  GatedDeltaNet net;
+  net.valueHeads = weights.linearBeta.out;
+  net.keyHeads = net.valueHeads / (linear.valueHeads / linear.keyHeads);
+  net.keyDim = linear.keyDim;
+  net.valueDim = linear.valueDim;
+  net.kernel = linear.kernel;
+  net.convolution = floats(weights.linearConvolution);
+  net.timeBias = floats(weights.linearTimeBias);
+  net.decay = floats(weights.linearDecay);
+  net.norm = floats(weights.linearNorm);
+  net.epsilon = m_traits.normEpsilon;
+  const TensorView qkv = m_workspace.linearQkv(step.tokens, weights.linearQkv.out),
+                   z = m_workspace.linearZ(step.tokens, weights.linearZ.out);
+  const TensorView gates = m_workspace.linearGates(step.tokens, 2 * net.valueHeads);
+  const std::array tasks{LinearTask{qkv, &weights.linearQkv, nullptr}, LinearTask{z, &weights.linearZ, nullptr},
+                         LinearTask{gates.columns(0, net.valueHeads), &weights.linearBeta, nullptr},
+                         LinearTask{gates.columns(net.valueHeads, net.valueHeads), &weights.linearAlpha, nullptr}};
+  m_backend.linear(in, tasks);
+  LinearState state;
+  state.slots = m_workspace.shape().sequences;
+  state.data = m_workspace.view("linear_state", DType::F32, 1, 0).row<float>(0) + m_stateBegin[static_cast<size_t>(index)];
+  m_backend.gatedDeltaNet(z, qkv, z, gates, state, step.batch, net);
+  rowParallel(step.branch, z, weights.linearOut, {});
 }
 
 // Attention in the latent space: the cache holds one latent and one rotated key for all heads, and queries and results are

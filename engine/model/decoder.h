@@ -54,6 +54,7 @@ class Decoder {
   Status takeInput(Step& step);
   Status runLayer(Step& step, int64_t indexInStage);
   Status attention(Step& step, int64_t indexInStage, TensorView in);
+  void linearAttention(Step& step, int64_t indexInStage, TensorView in);
   void latentAttention(Step& step, int64_t indexInStage, TensorView in);
   void attentionOverCache(Step& step, int64_t indexInStage, TensorView q);
   Status normHeads(Step& step, TensorView q, TensorView k, const LayerWeights& weights, const LayerSpec& spec);
@@ -85,6 +86,7 @@ class Decoder {
   std::vector<int64_t> m_vocabularyOfRank;  // columns of each TP rank's logits
   std::vector<int32_t> m_rows;              // of the batch, for one chunk of logits
   std::vector<float> m_hostLogits;          // where device memory cannot be read in place
+  std::vector<int64_t> m_stateBegin;        // of each layer in the buffer of states, in elements
   bool m_branchPending = false;             // hidden lacks the last branch's output
 };
 

@@ -44,6 +44,11 @@ class Workspace {
         behind({m_shape.q, m_shape.k, m_shape.v, m_shape.attention, m_shape.queryGate, m_shape.queryLatent, m_shape.latentKey});
     return layerPart(begin, 1, m_shape.latentWork);
   }
+  TensorView linearQkv(int64_t tokens, int64_t width) const { return layerPart(0, tokens, width); }
+  TensorView linearZ(int64_t tokens, int64_t width) const { return layerPart(behind({m_shape.linearChannels}), tokens, width); }
+  TensorView linearGates(int64_t tokens, int64_t width) const {
+    return layerPart(behind({m_shape.linearChannels, m_shape.linearValues}), tokens, width);
+  }
   TensorView up(int64_t tokens, int64_t width) const { return layerPart(0, tokens, width); }
   TensorView gate(int64_t tokens, int64_t width) const { return layerPart(m_shape.paddedElements(m_shape.mlp), tokens, width); }
   // (1, elements) for the experts of a layer.

@@ -5,6 +5,7 @@
 #include "core/units.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace headroom::engine {
 
@@ -14,6 +15,23 @@ namespace {
 constexpr int64_t kChunkBesideDecodes = 128;
 
 }  // namespace
+
+Scheduler::Scheduler(SchedulerLimits limits, BlockPool& pool) : m_limits(limits), m_pool(&pool) {
+  for (int64_t slot = limits.maxNumSeqs; slot-- > 0;) m_freeSlots.push_back(static_cast<int32_t>(slot));
+}
+
+// A sequence that runs has a slot for its state; the next owner begins at position 0, behind all steps of the last one.
+void Scheduler::setRunning(Sequence& sequence, bool running) {
+  if (sequence.running == running) return;
+  sequence.running = running;
+  if (running) {
+    expects(!m_freeSlots.empty(), "more sequences run than there are slots");
+    sequence.stateSlot = m_freeSlots.back();
+    m_freeSlots.pop_back();
+  } else {
+    m_freeSlots.push_back(std::exchange(sequence.stateSlot, -1));
+  }
+}
 
 void Scheduler::add(std::shared_ptr<Sequence> sequence) {
   expects(!sequence->tokens.empty() && sequence->promptTokens > 0, "a sequence begins with at least one token");
@@ -31,6 +49,7 @@ void Scheduler::remove(SequenceId id) {
   if (found == m_sequences.end()) return;
   const std::shared_ptr<Sequence> sequence = found->second;
   (sequence->running ? m_running : m_waiting).erase(sequence);
+  setRunning(*sequence, false);
   giveUpBlocks(*sequence);
   m_sequences.erase(found);
 }
@@ -84,7 +103,7 @@ bool Scheduler::preemptFor(const Sequence& sequence, const StepPlan& plan) {
     const std::shared_ptr<Sequence> kept = *candidate;
     m_running.erase(kept);
     giveUpBlocks(victim);
-    victim.running = false;
+    setRunning(victim, false);
     m_waiting.insert(kept);
     ++m_preemptions;
     return true;
@@ -108,6 +127,7 @@ void Scheduler::append(StepPlan& plan, Sequence& sequence, int64_t count) {
   const int64_t blockTokens = m_pool->blockTokens();
   const auto index = static_cast<int32_t>(plan.sequences.size());
   plan.sequences.push_back(sequence.id);
+  plan.stateSlots.push_back(sequence.stateSlot);
   for (int64_t position = sequence.scheduled; position < sequence.scheduled + count; ++position) {
     const auto row = static_cast<int32_t>(plan.tokenIds.size());
     plan.tokenIds.push_back(sequence.tokens[position]);
@@ -166,7 +186,7 @@ SharedStepPlan Scheduler::schedule() {
     admitFromCache(*next);
     const int64_t found = next->computed;
     m_waiting.erase(next);
-    next->running = true;
+    setRunning(*next, true);
     m_running.insert(next);
     // Newcomers do not push others out: they wait until there is room.
     const int64_t left = static_cast<int64_t>(next->tokens.size()) - next->scheduled;
@@ -174,7 +194,7 @@ SharedStepPlan Scheduler::schedule() {
     const int64_t needed = ceilDiv(next->scheduled + count, m_pool->blockTokens()) - static_cast<int64_t>(next->blocks.size());
     if (needed > m_pool->free() || !take(*next)) {
       m_running.erase(next);
-      next->running = false;
+      setRunning(*next, false);
       giveUpBlocks(*next);
       m_waiting.insert(next);
       break;

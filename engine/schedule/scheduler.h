@@ -40,12 +40,13 @@ struct Sequence {
   int64_t cachedPromptTokens = 0;  // found in the prefix cache when it was last admitted
   int inFlight = 0;                // steps
   bool running = false;
+  int32_t stateSlot = -1;          // one of maxNumSeqs, while it runs
   bool awaitingToken = false;      // its last known token is in flight: nothing to compute until the sample is back
 };
 
 class Scheduler {
  public:
-  Scheduler(SchedulerLimits limits, BlockPool& pool) : m_limits(limits), m_pool(&pool) {}
+  Scheduler(SchedulerLimits limits, BlockPool& pool);
 
   void add(std::shared_ptr<Sequence> sequence);
   // Takes it out and frees its blocks at once: steps run in order on every rank, so later owners of the blocks write after it.
@@ -79,6 +80,7 @@ class Scheduler {
   bool reserve(Sequence& sequence, int64_t tokens, const StepPlan& plan);
   bool preemptFor(const Sequence& sequence, const StepPlan& plan);
   void giveUpBlocks(Sequence& sequence);
+  void setRunning(Sequence& sequence, bool running);
   void admitFromCache(Sequence& sequence);
   void append(StepPlan& plan, Sequence& sequence, int64_t count);
 
@@ -86,6 +88,7 @@ class Scheduler {
   BlockPool* m_pool;
   std::map<SequenceId, std::shared_ptr<Sequence>> m_sequences;
   Queue m_running, m_waiting;
+  std::vector<int32_t> m_freeSlots;  // the next to be given last
   uint64_t m_step = 0, m_preemptions = 0, m_prefixQueries = 0, m_prefixHits = 0;
 };
 

@@ -17,6 +17,7 @@ struct StepPlan {
   // One entry a sequence (sequenceStart one more).
   std::vector<SequenceId> sequences;
   std::vector<int32_t> sequenceStart, contextLength;
+  std::vector<int32_t> stateSlots;                  // where each sequence's state of linear attention lies
   std::vector<int32_t> blockTable;                  // (sequences, blocksPerSequence), row-major
   int64_t blocksPerSequence = 0;
   // Rows of the batch whose logits are wanted, ascending, and what for.

@@ -143,6 +143,7 @@ class StepDriver : public LogitsConsumer {
       }
       sequence.computed += count;
       plan->sequences.push_back(static_cast<SequenceId>(member));
+      plan->stateSlots.push_back(member);
       plan->sequenceStart.push_back(static_cast<int32_t>(plan->tokenIds.size()));
       plan->contextLength.push_back(static_cast<int32_t>(sequence.computed));
       for (int64_t i = 0; i < plan->blocksPerSequence; ++i)

@@ -4,6 +4,7 @@
 
 #include "engine/device/cpu/block_formats.h"
 #include "engine/device/cpu/cpu_attention.h"
+#include "engine/device/cpu/cpu_delta_net.h"
 #include "engine/device/cpu/cpu_experts.h"
 #include "engine/device/cpu/cpu_linear.h"
 #include "engine/device/cpu/cpu_memory.h"
@@ -184,6 +185,10 @@ class CpuBackend final : public Backend {
   void expertMlp(TensorView out, TensorView in, const ExpertLayer& experts, TensorView ids, TensorView weights,
                  TensorView scratch) override {
     m_experts.run(out, in, experts, ids, weights, scratch);
+  }
+  void gatedDeltaNet(TensorView out, TensorView qkv, TensorView z, TensorView betaAlpha, const LinearState& state,
+                     const AttentionBatch& batch, const GatedDeltaNet& net) override {
+    runDeltaNet({out, qkv, z, betaAlpha, state, batch, net}, m_pool);
   }
   void sigmoidGate(TensorView x, TensorView gate) override {
     const auto sigmoid = [](float u) { return 1.0f / (1.0f + std::exp(-u)); };
