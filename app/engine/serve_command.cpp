@@ -392,7 +392,7 @@ std::vector<CLI::Option*> addServeOptions(CLI::App& command, ServeArguments& a) 
   command.add_option("--gpu-memory-utilization", a.gpuMemoryUtilization, "Share of each device's memory to use (0.9)")
       ->check(CLI::Range(0.01, 1.0));
   command.add_option("--dtype", a.dtype, "auto, float32 (exact), bfloat16 or float16")->capture_default_str();
-  command.add_option("--kv-cache-dtype", a.kvCacheDType, "auto, float32, bfloat16 or float16")->capture_default_str();
+  command.add_option("--kv-cache-dtype", a.kvCacheDType, "auto, float32, bfloat16, float16, fp8_e4m3 or fp8_e5m2")->capture_default_str();
   command.add_option("--max-requests", a.server.maxRequests, "Requests answered at the same time; more get status 429 (no limit)")->check(positive);
   command.add_option("--request-timeout", a.server.requestTimeout, "Seconds for a whole answer; a later one ends with an error (no limit)")
       ->check(CLI::Range(0.001, 1e6));

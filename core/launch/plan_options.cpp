@@ -139,8 +139,9 @@ Result<ResolvedOptions> resolveHeadroomDefaults(const ModelSource& model, const 
     resolved.dtype = *options.dtype;
   }
   resolved.kvCacheDType = options.kvCacheDType.value_or(resolved.dtype);
-  if (!isComputeType(resolved.kvCacheDType)) {
-    return failure("--kv-cache-dtype", std::string(dtypeName(resolved.kvCacheDType)), "auto, float32, float16 or bfloat16");
+  if (!isComputeType(resolved.kvCacheDType) && resolved.kvCacheDType != DType::F8E4M3 && resolved.kvCacheDType != DType::F8E5M2) {
+    return failure("--kv-cache-dtype", std::string(dtypeName(resolved.kvCacheDType)),
+                   "auto, float32, float16, bfloat16, fp8_e4m3 or fp8_e5m2");
   }
   if (config.quantization) resolved.quantization = config.quantization->method;
   const bool host = hostOnly(machine);

@@ -172,8 +172,24 @@ class QuantizedLinear {
       add("input_global_scale", DType::F32, {1}, {}, {}, 0);
     } else {
       add("weight", name == "int-quantized" ? DType::I8 : DType::F8E4M3, {m_linear.out, m_linear.in}, {0}, {1}, logical(), true);
-      add("weight_scale", scale, {m_linear.out, 1}, {0}, {}, 0);
+      // One scale for each output or for the whole tensor; static activations bring one too.
+      const nlohmann::json weights = firstGroup(format, "weights"), inputs = firstGroup(format, "input_activations");
+      if (weights.value("strategy", nlohmann::json()) == "tensor")
+        add("weight_scale", scale, {1}, {}, {}, 0);
+      else
+        add("weight_scale", scale, {m_linear.out, 1}, {0}, {}, 0);
+      if (inputs.value("dynamic", nlohmann::json()) == false) add("input_scale", scale, {1}, {}, {}, 0);
     }
+  }
+
+  // What the first of a compressed-tensors configuration's groups says of `part`; an empty object where it says nothing.
+  static nlohmann::json firstGroup(const QuantizationConfig& format, const char* part) {
+    const nlohmann::json none = nlohmann::json::object();
+    if (!format.raw.is_object() || !format.raw.contains("config_groups")) return none;
+    const nlohmann::json& groups = format.raw["config_groups"];
+    if (!groups.is_object() || groups.empty() || !groups.begin()->is_object() || !groups.begin()->contains(part)) return none;
+    const nlohmann::json& found = (*groups.begin())[part];
+    return found.is_object() ? found : none;
   }
 
   void addModelopt(const QuantizationConfig& format) {

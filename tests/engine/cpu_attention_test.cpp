@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Paged attention of the CPU backend against the textbook formula in double precision: windows, caps, sinks, any share of heads,
 // mixed steps.
+#include "engine/device/cpu/block_formats.h"
 #include "engine/device/cpu/cpu_backend.h"
 
 #include <QtTest>
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <random>
@@ -149,7 +151,7 @@ class Scene {
     std::vector<float> out(static_cast<size_t>(rows * width), 99.0f);
     const AttentionBatch batch = {sequences, TensorView::of(starts.data(), DType::I32, 1, sequences + 1),
                                   TensorView::of(contexts.data(), DType::I32, 1, sequences),
-                                  TensorView::of(table.data(), DType::I32, sequences, m_blocksEach)};
+                                  TensorView::of(table.data(), DType::I32, sequences, m_blocksEach), TensorView{}};
     AttentionParams params = m_setup.params;
     params.sinks = m_setup.sinks ? m_sinks.data() : nullptr;
     m_backend->pagedAttention(TensorView::of(out.data(), DType::F32, rows, width),
@@ -159,7 +161,11 @@ class Scene {
   }
 
   // To the nearest number of the cache's type, so that storing loses nothing: both have 8 bits or more.
-  float round(float x) const { return m_setup.dtype == DType::F32 ? x : std::round(x * 32) / 32; }
+  // To numbers that the cache's type holds.
+  float round(float x) const {
+    if (m_setup.dtype == DType::F8E4M3 || m_setup.dtype == DType::F8E5M2) return std::clamp(std::round(x * 2) / 2, -3.0f, 3.0f);
+    return m_setup.dtype == DType::F32 ? x : std::round(x * 32) / 32;
+  }
 
   Setup m_setup;
   std::unique_ptr<Backend> m_backend;
@@ -195,6 +201,8 @@ std::vector<std::pair<std::string, Setup>> setups() {
   };
   add("plain", [](Setup&) {});
   add("F16 cache", [](Setup& s) { s.dtype = DType::F16; });
+  add("FP8 E4M3 cache", [](Setup& s) { s.dtype = DType::F8E4M3; });
+  add("FP8 E5M2 cache", [](Setup& s) { s.dtype = DType::F8E5M2, s.headDim = 24, s.vHeadDim = 10; });
   add("BF16 cache", [](Setup& s) { s.dtype = DType::BF16; });
   add("window", [](Setup& s) { s.params.window = 20; });
   add("window of one", [](Setup& s) { s.params.window = 1; });
@@ -226,6 +234,37 @@ std::vector<std::pair<std::string, Setup>> setups() {
 class CpuAttentionTest : public QObject {
   Q_OBJECT
  private slots:
+  // The formats by their definitions: https://arxiv.org/abs/2209.05433.
+  void eightBitFloatsRoundToNearestEven() {
+    const auto value = [](int code, int fractionBits, int bias) {
+      const int exponent = (code & 127) >> fractionBits, fraction = code & ((1 << fractionBits) - 1);
+      const double magnitude = exponent == 0 ? std::ldexp(fraction, 1 - bias - fractionBits)
+                                             : std::ldexp((1 << fractionBits) + fraction, exponent - bias - fractionBits);
+      return code & 128 ? -magnitude : magnitude;
+    };
+    for (int sign : {0, 128}) {
+      for (int i = 0; i < 0x7f; ++i) {
+        const double here = value(i | sign, 3, 7);
+        QCOMPARE(static_cast<double>(cpu::e4m3ToFloat(static_cast<uint8_t>(i | sign))), here);
+        QCOMPARE(int{cpu::floatToE4m3(static_cast<float>(here))}, i | sign);
+        if (i == 0x7e) continue;
+        const auto middle = static_cast<float>((here + value((i + 1) | sign, 3, 7)) / 2);
+        QCOMPARE(int{cpu::floatToE4m3(middle)}, (i + i % 2) | sign);
+        QCOMPARE(int{cpu::floatToE4m3(std::nextafter(middle, 0.0f))}, i | sign);
+      }
+      for (int i = 0; i < 0x7b; ++i) {
+        const double here = value(i | sign, 2, 15);
+        QCOMPARE(static_cast<double>(cpu::e5m2ToFloat(static_cast<uint8_t>(i | sign))), here);
+        QCOMPARE(int{cpu::floatToE5m2(static_cast<float>(here))}, i | sign);
+        const auto middle = static_cast<float>((here + value((i + 1) | sign, 2, 15)) / 2);
+        QCOMPARE(int{cpu::floatToE5m2(middle)}, (i + i % 2) | sign);
+        QCOMPARE(int{cpu::floatToE5m2(std::nextafter(middle, 0.0f))}, i | sign);
+      }
+    }
+    QCOMPARE(int{cpu::floatToE4m3(1e9f)}, 0x7e);
+    QCOMPARE(cpu::e4m3ToFloat(0x7e), 448.0f);
+  }
+
   void matchesTheFormula_data() {
     QTest::addColumn<int>("index");
     QTest::addColumn<CpuLevel>("level");

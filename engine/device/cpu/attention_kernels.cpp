@@ -41,6 +41,22 @@ void copyRows(DType dtype, const void* from, int64_t fromStride, int64_t rows, i
       for (; i + kLanes <= count; i += kLanes)
         hn::StoreU(hn::PromoteTo(d, hn::LoadU(dh, reinterpret_cast<const hwy::float16_t*>(x + i))), d, to + i);
       for (; i < count; ++i) to[i] = f16ToFloat(x[i]);
+    } else if (dtype == DType::F8E4M3 || dtype == DType::F8E5M2) {
+      // Shifted into half precision; E4M3's exponents are 8 smaller there.
+      const hn::Rebind<hwy::float16_t, F> dh;
+      const hn::Rebind<uint16_t, F> du16;
+      const hn::Rebind<uint8_t, F> du8;
+      const bool e4m3 = dtype == DType::F8E4M3;
+      const V factor = hn::Set(d, e4m3 ? 256.0f : 1.0f);
+      const uint8_t* x = static_cast<const uint8_t*>(from) + row * fromStride;
+      for (; i + kLanes <= count; i += kLanes) {
+        auto bits = hn::PromoteTo(du16, hn::LoadU(du8, x + i));
+        bits = e4m3 ? hn::Or(hn::ShiftLeft<8>(hn::And(bits, hn::Set(du16, 0x80))),
+                             hn::ShiftLeft<7>(hn::And(bits, hn::Set(du16, 0x7f))))
+                    : hn::ShiftLeft<8>(bits);
+        hn::StoreU(hn::Mul(hn::PromoteTo(d, hn::BitCast(dh, bits)), factor), d, to + i);
+      }
+      for (; i < count; ++i) to[i] = e4m3 ? e4m3ToFloat(x[i]) : e5m2ToFloat(x[i]);
     } else {
       const hn::Rebind<uint16_t, F> du16;
       const hn::RebindToUnsigned<F> du;

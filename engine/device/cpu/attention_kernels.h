@@ -8,7 +8,7 @@
 namespace headroom::engine::cpu {
 
 struct AttentionKernels {
-  // `rows` rows of `count` F32, F16 or BF16 elements to floats; strides in elements.
+  // `rows` rows of `count` F32, F16, BF16 or FP8 elements to floats; strides in elements.
   void (*copyRows)(DType dtype, const void* from, int64_t fromStride, int64_t rows, int64_t count, float* to, int64_t toStride);
   // c (rows, columns) = a (rows, depth) · b (depth, columns), plus c's old row r * factors[r] where factors are given. `columns`
   // is a multiple of 16.

@@ -46,6 +46,37 @@ inline uint16_t floatToF16(float value) {
   return static_cast<uint16_t>(sign | ((rounded - 0x38000000u) >> 13));
 }
 
+// FP8 (E4M3 without infinities): https://arxiv.org/abs/2209.05433. Rounded to nearest even; what is larger becomes 448.
+inline uint8_t floatToE4m3(float value) {
+  const uint32_t bits = std::bit_cast<uint32_t>(value), magnitude = bits & 0x7fffffffu;
+  const auto sign = static_cast<uint8_t>(bits >> 24 & 0x80u);
+  if (magnitude > 0x7f800000u) return static_cast<uint8_t>(sign | 0x7fu);  // NaN
+  if (magnitude >= 0x43e00000u) return static_cast<uint8_t>(sign | 0x7eu);
+  if (magnitude < 0x3c800000u) {  // below 2^-6: let the addition round to multiples of 2^-9
+    const float shifted = std::bit_cast<float>(magnitude) + 0x1p14f;
+    return static_cast<uint8_t>(sign | (std::bit_cast<uint32_t>(shifted) - 0x46800000u));
+  }
+  const uint32_t rounded = magnitude + 0x7ffffu + ((magnitude >> 20) & 1u);
+  return static_cast<uint8_t>(sign | ((rounded - 0x3c000000u) >> 20));
+}
+inline float e4m3ToFloat(uint8_t bits) {
+  const auto half = static_cast<uint16_t>((bits & 0x80u) << 8 | (bits & 0x7fu) << 7);
+  return (bits & 0x7f) == 0x7f ? std::bit_cast<float>(0x7fc00000u) : f16ToFloat(half) * 256.0f;
+}
+// FP8 (E5M2): the upper byte of half precision.
+inline uint8_t floatToE5m2(float value) {
+  const uint16_t half = floatToF16(value);
+  if ((half & 0x7fffu) >= 0x7c00u) return static_cast<uint8_t>(half >> 8 | ((half & 0x3ffu) != 0 ? 2 : 0));
+  const uint32_t bits = std::bit_cast<uint32_t>(value), magnitude = bits & 0x7fffffffu;
+  if (magnitude < 0x38800000u) {  // subnormal: multiples of 2^-16
+    const float shifted = std::bit_cast<float>(magnitude) + 0x1p7f;
+    return static_cast<uint8_t>((bits >> 24 & 0x80u) | (std::bit_cast<uint32_t>(shifted) - 0x43000000u));
+  }
+  const uint32_t rounded = magnitude + 0xfffffu + ((magnitude >> 21) & 1u);
+  return static_cast<uint8_t>((bits >> 24 & 0x80u) | ((rounded - 0x38000000u) >> 21));
+}
+inline float e5m2ToFloat(uint8_t bits) { return f16ToFloat(static_cast<uint16_t>(bits << 8)); }
+
 template <class T>
 T readAs(const void* from) {
   T value;

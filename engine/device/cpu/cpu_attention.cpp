@@ -92,6 +92,12 @@ void CpuAttention::store(const KvLayerView& cache, TensorView k, TensorView v, T
       case DType::F16:
         storeToken<uint16_t>(cache, slot[t], k.row<float>(t), v.row<float>(t), floatToF16);
         break;
+      case DType::F8E4M3:
+        storeToken<uint8_t>(cache, slot[t], k.row<float>(t), v.row<float>(t), floatToE4m3);
+        break;
+      case DType::F8E5M2:
+        storeToken<uint8_t>(cache, slot[t], k.row<float>(t), v.row<float>(t), floatToE5m2);
+        break;
       default:
         storeToken<uint16_t>(cache, slot[t], k.row<float>(t), v.row<float>(t), floatToBf16);
         break;
