@@ -3372,6 +3372,77 @@ The window is licensed under GPL-3.0-or-later, the engine under Apache-2.0.</sou
     </message>
 </context>
 <context>
+    <name>headroom::ui::GpuListModel</name>
+    <message>
+        <source>%1 of %2</source>
+        <translation>%1 / %2</translation>
+    </message>
+    <message>
+        <source>%1 %</source>
+        <translation>%1 %</translation>
+    </message>
+    <message>
+        <source>%1 of %2 W</source>
+        <translation>%1 / %2 W</translation>
+    </message>
+    <message>
+        <source>%1 W</source>
+        <translation>%1 W</translation>
+    </message>
+    <message>
+        <source>%1 °C</source>
+        <translation>%1 °C</translation>
+    </message>
+    <message>
+        <source>%1 MHz</source>
+        <translation>%1 MHz</translation>
+    </message>
+    <message>
+        <source>no</source>
+        <translation>无</translation>
+    </message>
+    <message>
+        <source>unknown</source>
+        <translation>未知</translation>
+    </message>
+    <message>
+        <source>GPU</source>
+        <translation>GPU</translation>
+    </message>
+    <message>
+        <source>Name</source>
+        <translation>名称</translation>
+    </message>
+    <message>
+        <source>Memory</source>
+        <translation>内存</translation>
+    </message>
+    <message>
+        <source>Busy</source>
+        <translation>占用</translation>
+    </message>
+    <message>
+        <source>Power</source>
+        <translation>功率</translation>
+    </message>
+    <message>
+        <source>Temperature</source>
+        <translation>温度</translation>
+    </message>
+    <message>
+        <source>SM clock</source>
+        <translation>SM 时钟</translation>
+    </message>
+    <message>
+        <source>Processes</source>
+        <translation>进程</translation>
+    </message>
+    <message>
+        <source>Slowed by</source>
+        <translation>降频原因</translation>
+    </message>
+</context>
+<context>
     <name>headroom::ui::GridLegend</name>
     <message>
         <source>Legend</source>
@@ -3803,6 +3874,10 @@ The window is licensed under GPL-3.0-or-later, the engine under Apache-2.0.</sou
     <message>
         <source>The engine ended unasked. The charts show its last figures.</source>
         <translation>引擎意外结束。图表显示其最后的数据。</translation>
+    </message>
+    <message>
+        <source>GPUs of this machine</source>
+        <translation>本机的 GPU</translation>
     </message>
 </context>
 <context>

@@ -4,7 +4,9 @@
 #include "ui/charts/engine_charts.h"
 #include "ui/charts/time_chart.h"
 #include "ui/client/engine_session.h"
+#include "ui/client/gpu_watch.h"
 #include "ui/models/engine_history.h"
+#include "ui/models/gpu_list_model.h"
 #include "ui/settings/app_settings.h"
 #include "ui/theme/format.h"
 #include "ui/views/card.h"
@@ -17,9 +19,11 @@
 #include <QEvent>
 #include <QGridLayout>
 #include <QHBoxLayout>
+#include <QHeaderView>
 #include <QLabel>
 #include <QScrollArea>
 #include <QSplitter>
+#include <QTableView>
 #include <QTimer>
 #include <QVBoxLayout>
 #include <array>
@@ -32,6 +36,7 @@ constexpr std::array kWindows{60, 300, 900, 3600};
 constexpr int kScrollTickMs = 500;
 constexpr int kCoalesceMs = 100;
 constexpr int kMemoryPlotHeight = 140;
+constexpr int kMostGpuRows = 8;
 
 double wallClock() { return static_cast<double>(QDateTime::currentMSecsSinceEpoch()) / 1000.0; }
 
@@ -84,7 +89,55 @@ class MonitorPage::Private {
   TimeChart* throughput = nullptr;
   TimeChart* ttft = nullptr;
   QTimer coalesce, tick;
+  GpuWatch watch;
+  GpuListModel gpus;
+  Card* gpuCard = nullptr;
+  QLabel* gpuTitle = nullptr;
+  QLabel* gpuReason = nullptr;
+  QTableView* gpuTable = nullptr;
+  void buildGpus();
+  void refreshGpus();
 };
+
+void MonitorPage::Private::buildGpus() {
+  gpuCard = new Card(&q);
+  auto* layout = new QVBoxLayout(gpuCard);
+  layout->setContentsMargins(kPadding, 8, kPadding, 8);
+  layout->setSpacing(4);
+  auto* row = new QHBoxLayout;
+  gpuTitle = makeTitle(gpuCard);
+  gpuReason = makeQuietLabel(gpuCard);
+  gpuReason->setObjectName(QStringLiteral("gpuReason"));
+  row->addWidget(gpuTitle);
+  row->addWidget(gpuReason, 1);
+  layout->addLayout(row);
+  gpuTable = new QTableView(gpuCard);
+  gpuTable->setObjectName(QStringLiteral("gpuTable"));
+  gpuTable->setModel(&gpus);
+  gpuTable->setFrameShape(QFrame::NoFrame);
+  gpuTable->setShowGrid(false);
+  gpuTable->setTabKeyNavigation(false);
+  gpuTable->setEditTriggers(QAbstractItemView::NoEditTriggers);
+  gpuTable->setSelectionBehavior(QAbstractItemView::SelectRows);
+  gpuTable->verticalHeader()->hide();
+  gpuTable->verticalHeader()->setDefaultSectionSize(q.fontMetrics().height() * 3 / 2);
+  gpuTable->horizontalHeader()->setStretchLastSection(true);
+  gpuTable->viewport()->setAutoFillBackground(false);
+  layout->addWidget(gpuTable);
+  QObject::connect(&watch, &GpuWatch::changed, &q, [this] { refreshGpus(); });
+}
+
+void MonitorPage::Private::refreshGpus() {
+  const bool sized = gpus.rowCount() == static_cast<int>(watch.readings().size());
+  gpus.setReadings(watch.readings());
+  gpuTable->setVisible(gpus.rowCount() > 0);
+  gpuReason->setText(watch.reason());
+  gpuCard->setVisible(gpus.rowCount() > 0 || !watch.reason().isEmpty());
+  if (sized || gpus.rowCount() == 0) return;
+  gpuTable->resizeColumnsToContents();
+  gpuTable->setFixedHeight(gpuTable->horizontalHeader()->sizeHint().height() +
+                           std::min(gpus.rowCount(), kMostGpuRows) * gpuTable->verticalHeader()->defaultSectionSize() + 4);
+}
 
 Card* MonitorPage::Private::buildFigures() {
   auto* card = new Card(&q);
@@ -171,6 +224,8 @@ void MonitorPage::Private::build() {
   layout->setSpacing(kGap);
   layout->addWidget(header);
   layout->addWidget(hint);
+  buildGpus();
+  layout->addWidget(gpuCard);
   layout->addWidget(splitter, 1);
 
   coalesce.setSingleShot(true);
@@ -233,6 +288,10 @@ void MonitorPage::Private::retranslate() {
   throughput->setEmptyText(MonitorPage::tr("No measurement in this window"));
   ttft->setTitle(MonitorPage::tr("Time to first token"));
   ttft->setEmptyText(MonitorPage::tr("No request in this window"));
+  gpuTitle->setText(MonitorPage::tr("GPUs of this machine"));
+  gpuTable->setAccessibleName(MonitorPage::tr("GPUs of this machine"));
+  gpus.retranslate();
+  refreshGpus();
   refresh();
 }
 
@@ -390,7 +449,15 @@ void MonitorPage::changeEvent(QEvent* event) {
 
 void MonitorPage::showEvent(QShowEvent* event) {
   QWidget::showEvent(event);
+  d->watch.start();
   d->refresh();
 }
+
+void MonitorPage::hideEvent(QHideEvent* event) {
+  d->watch.stop();
+  QWidget::hideEvent(event);
+}
+
+GpuWatch& MonitorPage::gpuWatch() { return d->watch; }
 
 }  // namespace headroom::ui

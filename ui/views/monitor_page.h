@@ -11,6 +11,8 @@ namespace headroom::ui {
 class AppSettings;
 class EngineSession;
 
+class GpuWatch;
+
 class MonitorPage : public QWidget {
   Q_OBJECT
 
@@ -25,10 +27,13 @@ class MonitorPage : public QWidget {
   int memoryPointCount() const;
   int throughputPointCount() const;
   int ttftPointCount() const;
+  // This machine's GPUs, with or without an engine; followed while the page is seen.
+  GpuWatch& gpuWatch();
 
  protected:
   void changeEvent(QEvent* event) override;
   void showEvent(QShowEvent* event) override;
+  void hideEvent(QHideEvent* event) override;
 
  private:
   class Private;
