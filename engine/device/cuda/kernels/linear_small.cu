@@ -35,7 +35,7 @@ __device__ void addWarps(const LinearArguments<T>& task, const float (&sums)[kTo
 }
 
 template <WeightFormat kFormat, class T, int kTokenTiles>
-__global__ void __launch_bounds__(kWarps* kWarp) linearSmallKernel(const __grid_constant__ LinearLaunch<T> launch) {
+__global__ void __launch_bounds__(kWarps* kWarp, 1) linearSmallKernel(const __grid_constant__ LinearLaunch<T> launch) {
   constexpr FormatTraits kTraits = formatTraits(kFormat);
   constexpr int kTokens = 8 * kTokenTiles;
   __shared__ float shared[kWarps][kTokens][kTileRows];

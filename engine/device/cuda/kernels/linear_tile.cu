@@ -23,7 +23,7 @@ constexpr size_t sharedBytes(bool minimums) {
 }
 
 template <WeightFormat kFormat, class T>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kThreads, 1)
     linearTileKernel(const __grid_constant__ LinearLaunch<T> launch, int splits, float* partial) {
   constexpr FormatTraits kTraits = formatTraits(kFormat);
   constexpr int kTokenTiles = kTileTokens / 8;
