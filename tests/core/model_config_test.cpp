@@ -190,7 +190,7 @@ class ModelConfigTest : public QObject {
     QCOMPARE(config.layers[0].vHeadDim, 12);
     QCOMPARE(config.layers[0].latent.qLoraRank, 0);
     QCOMPARE(config.rope.rotaryDim, 8);
-    QVERIFY(mentions(config.missingInEngine, "latent attention") && mentions(config.missingInEngine, "mixture of experts"));
+    QVERIFY2(config.missingInEngine.empty(), config.missingInEngine.empty() ? "" : config.missingInEngine.front().c_str());
   }
 
   void readsTheLanguageModelOfSeveralParts() {
