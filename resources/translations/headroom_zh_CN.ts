@@ -2111,6 +2111,94 @@
         <source>start-up log of %1</source>
         <translation>%1 的启动日志</translation>
     </message>
+    <message>
+        <source>vision columns</source>
+        <translation>视觉列</translation>
+    </message>
+    <message>
+        <source>%1 %2 do not divide by %3 (%4); the workers stop with: &quot;%5 is not divisible by %6&quot;</source>
+        <translation>%1 %2不能被 %3 整除（%4）；工作进程停止并报告：&quot;%5 is not divisible by %6&quot;</translation>
+    </message>
+    <message>
+        <source>--mm-encoder-tp-mode data holds the vision tower whole on each rank</source>
+        <translation>--mm-encoder-tp-mode data 在每个 rank 上完整保存视觉塔</translation>
+    </message>
+    <message>
+        <source>auto, float32, float16, bfloat16, fp8_e4m3 or fp8_e5m2</source>
+        <translation>auto、float32、float16、bfloat16、fp8_e4m3 或 fp8_e5m2</translation>
+    </message>
+    <message>
+        <source>modelled: bandwidth, compute and links of the catalog at shares that timed kernels reach; nine of ten timed cases of this kind lie within %1 % (between tokens) and %2 % (a prompt)</source>
+        <translation>模型估算：按目录中的带宽、算力和互连，取实测内核能达到的比例；此类实测中十分之九的误差在 %1 %（词元之间）和 %2 %（提示）以内</translation>
+    </message>
+    <message>
+        <source>this family&apos;s linear attention</source>
+        <translation>该系列的线性注意力</translation>
+    </message>
+    <message>
+        <source>biases of latent attention</source>
+        <translation>潜在注意力的偏置</translation>
+    </message>
+    <message>
+        <source>biases of gated queries</source>
+        <translation>门控 query 的偏置</translation>
+    </message>
+    <message>
+        <source>%1 quantization of %2 bits</source>
+        <translation>%2 位的 %1 量化</translation>
+    </message>
+    <message>
+        <source>%1 weights that must be transposed (%2)</source>
+        <translation>必须转置的 %1 权重（%2）</translation>
+    </message>
+    <message>
+        <source>nothing (an empty file)</source>
+        <translation>空（空文件）</translation>
+    </message>
+    <message>
+        <source>neither %1.vocab_size nor tokenizer.ggml.tokens</source>
+        <translation>既没有 %1.vocab_size 也没有 tokenizer.ggml.tokens</translation>
+    </message>
+    <message>
+        <source>groups of the %1 experts, enough of them for %2 a token</source>
+        <translation>%1 个专家的分组，且足够每词元 %2 个</translation>
+    </message>
+    <message>
+        <source>more than the %1 rotated elements</source>
+        <translation>多于 %1 个旋转元素</translation>
+    </message>
+    <message>
+        <source>the model does not fit</source>
+        <translation>模型放不下</translation>
+    </message>
+    <message>
+        <source>one of %1</source>
+        <translation>%1 之一</translation>
+    </message>
+    <message>
+        <source>none: the model is quantized already (%1)</source>
+        <translation>不设置：模型已经量化（%1）</translation>
+    </message>
+    <message>
+        <source>open the 16-bit checkpoint</source>
+        <translation>请打开 16 位检查点</translation>
+    </message>
+    <message>
+        <source>planned as if quantized to %1: no such checkpoint was opened</source>
+        <translation>按量化为 %1 来规划：没有打开这样的检查点</translation>
+    </message>
+    <message>
+        <source>a model with a config.json</source>
+        <translation>有 config.json 的模型</translation>
+    </message>
+    <message>
+        <source>a GGUF can be planned as another GGUF type</source>
+        <translation>GGUF 可以按其他 GGUF 类型来规划</translation>
+    </message>
+    <message>
+        <source>a layout as `plan --format json` prints it</source>
+        <translation>`plan --format json` 输出的布局</translation>
+    </message>
 </context>
 <context>
     <name>Headroom</name>

@@ -21,18 +21,21 @@ class CalibrationTest : public QObject {
 
   // A start of Qwen2.5-72B with TP=4 as vLLM 0.21 prints it; weights per GPU: 145.4 GB over four.
   static QByteArray log(double weightsGib, double activationsGib) {
-    return QByteArray("INFO 05-01 10:00:00 [api_server.py:1] vLLM API server version 0.21.0\n"
-                      "INFO 05-01 10:00:01 [core.py:1] Initializing a V1 LLM engine (v0.21.0) with config: "
-                      "model='Qwen/Qwen2.5-72B-Instruct', tensor_parallel_size=4, pipeline_parallel_size=1, "
-                      "data_parallel_size=1, max_seq_len=32768, gpu_memory_utilization=0.9\n"
-                      "INFO 05-01 10:01:00 [gpu_model_runner.py:1] Model loading took ") +
+    return QByteArray(
+               "INFO 05-01 10:00:00 [api_server.py:1] vLLM API server version 0.21.0\n"
+               "INFO 05-01 10:00:01 [core.py:1] Initializing a V1 LLM engine (v0.21.0) with config: "
+               "model='Qwen/Qwen2.5-72B-Instruct', tensor_parallel_size=4, pipeline_parallel_size=1, "
+               "data_parallel_size=1, max_seq_len=32768, gpu_memory_utilization=0.9\n"
+               "INFO 05-01 10:01:00 [gpu_model_runner.py:1] Model loading took ") +
            QByteArray::number(weightsGib) +
            " GiB and 50.0 seconds\nINFO 05-01 10:01:10 [gpu_worker.py:1] PyTorch activation peak memory takes " +
            QByteArray::number(activationsGib) + "GiB\n";
   }
 
  private slots:
-  void init() { QTest::failOnWarning(QRegularExpression(QStringLiteral("^(?!This plugin does not support propagateSizeHints)"))); }
+  void init() {
+    QTest::failOnWarning(QRegularExpression(QStringLiteral("^(?!This plugin does not support propagateSizeHints)")));
+  }
 
   void aLogStandsBesideItsPlan() {
     const auto model = openModel("Qwen/Qwen2.5-72B-Instruct");

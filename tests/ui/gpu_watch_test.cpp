@@ -44,7 +44,9 @@ class GpuWatchTest : public QObject {
   }
 
  private slots:
-  void init() { QTest::failOnWarning(QRegularExpression(QStringLiteral("^(?!This plugin does not support propagateSizeHints)"))); }
+  void init() {
+    QTest::failOnWarning(QRegularExpression(QStringLiteral("^(?!This plugin does not support propagateSizeHints)")));
+  }
 
   void readsWhatIsToldAndLeavesTheRestUnknown() {
     const auto readings = parseGpuReadings(kLine);
@@ -91,11 +93,13 @@ class GpuWatchTest : public QObject {
     AppSettings settings(m_folder.filePath(QStringLiteral("settings")));
     EngineSession session;
     MonitorPage page(session, settings);
-    page.gpuWatch().setProgram(script("echo 'headroom-engine: NVML: found no libnvidia-ml.so.1, expected the NVIDIA driver' >&2; exit 3"));
+    page.gpuWatch().setProgram(
+        script("echo 'headroom-engine: NVML: found no libnvidia-ml.so.1, expected the NVIDIA driver' >&2; exit 3"));
     page.resize(1000, 700);
     page.show();
     auto* reason = page.findChild<QLabel*>(QStringLiteral("gpuReason"));
-    QTRY_COMPARE_WITH_TIMEOUT(reason->text(), QStringLiteral("NVML: found no libnvidia-ml.so.1, expected the NVIDIA driver"), 15000);
+    QTRY_COMPARE_WITH_TIMEOUT(reason->text(), QStringLiteral("NVML: found no libnvidia-ml.so.1, expected the NVIDIA driver"),
+                              15000);
     QVERIFY(!page.findChild<QTableView*>(QStringLiteral("gpuTable"))->isVisible());
     page.hide();
     page.gpuWatch().setProgram(script("echo '" + kLine + "'; sleep 60"));

@@ -20,7 +20,9 @@ class MachineDialogTest : public QObject {
   Q_OBJECT
 
  private slots:
-  void init() { QTest::failOnWarning(QRegularExpression(QStringLiteral("^(?!This plugin does not support propagateSizeHints)"))); }
+  void init() {
+    QTest::failOnWarning(QRegularExpression(QStringLiteral("^(?!This plugin does not support propagateSizeHints)")));
+  }
 
   void rowsAndTextSayTheSameMachine_data() {
     QTest::addColumn<QString>("text");

@@ -36,7 +36,8 @@ Status writeAll(const QString& path, const nlohmann::json& all) {
 CalibrationStore::CalibrationStore(QString file) : m_file(std::move(file)) {
   if (m_file.isEmpty()) m_file = qEnvironmentVariable("HEADROOM_CALIBRATION");
   if (m_file.isEmpty())
-    m_file = QStandardPaths::writableLocation(QStandardPaths::GenericConfigLocation) + QStringLiteral("/headroom/calibration.json");
+    m_file =
+        QStandardPaths::writableLocation(QStandardPaths::GenericConfigLocation) + QStringLiteral("/headroom/calibration.json");
 }
 
 std::vector<MemoryCorrection> CalibrationStore::corrections(const Machine& machine, const EngineSelection& engine) const {

@@ -33,7 +33,9 @@ QString GpuListModel::cell(const GpuReading& gpu, int column) const {
   const auto whole = [](const std::optional<double>& value) {
     return value ? formatCount(static_cast<int64_t>(*value + 0.5)) : kUnknown;
   };
-  const auto unit = [&](const std::optional<double>& value, const QString& text) { return value ? text.arg(whole(value)) : kUnknown; };
+  const auto unit = [&](const std::optional<double>& value, const QString& text) {
+    return value ? text.arg(whole(value)) : kUnknown;
+  };
   switch (column) {
     case Index:
       return QString::number(gpu.index);

@@ -111,32 +111,32 @@ void PlanSession::replan() {
   emit planningStarted();
   PlanOptions asked = m_options;
   asked.corrections = m_calibrations.corrections(m_machine, asked.engine);
-  QMetaObject::invokeMethod(m_worker, [this, generation, model = m_model, machine = m_machine, options = asked,
-                                       interest = m_interest] {
-    if (generation != m_planGeneration) return;
-    auto planned = std::make_shared<Result<PlanReport>>(planModel(*model, machine, options));
-    if (planned->has_value() && generation == m_planGeneration) {
-      const LayoutPlan* read = (*planned)->find(interest.tp, interest.pp, interest.dp);
-      if (!read && (*planned)->recommended) {
-        const auto& sizes = *(*planned)->recommended;
-        read = (*planned)->find(sizes.tp, sizes.pp, sizes.dp);
-      }
-      if (read) makeDetails(*read);
-    }
-    QMetaObject::invokeMethod(
-        this,
-        [this, generation, planned] {
-          if (generation != m_planGeneration) return;
-          m_planning = false;
-          if (!planned->has_value()) {
-            emit planFailed(errorText(planned->error()));
-            return;
-          }
-          m_report = std::make_shared<const PlanReport>(std::move(**planned));
-          emit planReady();
-        },
-        Qt::QueuedConnection);
-  });
+  QMetaObject::invokeMethod(m_worker,
+                            [this, generation, model = m_model, machine = m_machine, options = asked, interest = m_interest] {
+                              if (generation != m_planGeneration) return;
+                              auto planned = std::make_shared<Result<PlanReport>>(planModel(*model, machine, options));
+                              if (planned->has_value() && generation == m_planGeneration) {
+                                const LayoutPlan* read = (*planned)->find(interest.tp, interest.pp, interest.dp);
+                                if (!read && (*planned)->recommended) {
+                                  const auto& sizes = *(*planned)->recommended;
+                                  read = (*planned)->find(sizes.tp, sizes.pp, sizes.dp);
+                                }
+                                if (read) makeDetails(*read);
+                              }
+                              QMetaObject::invokeMethod(
+                                  this,
+                                  [this, generation, planned] {
+                                    if (generation != m_planGeneration) return;
+                                    m_planning = false;
+                                    if (!planned->has_value()) {
+                                      emit planFailed(errorText(planned->error()));
+                                      return;
+                                    }
+                                    m_report = std::make_shared<const PlanReport>(std::move(**planned));
+                                    emit planReady();
+                                  },
+                                  Qt::QueuedConnection);
+                            });
 }
 
 void PlanSession::setInterest(int tp, int pp, int dp) { m_interest = {tp, pp, dp}; }
@@ -176,36 +176,36 @@ Status PlanSession::keep(const Calibration& calibration) {
 void PlanSession::compareEngines() {
   if (!m_model) return;
   const uint64_t generation = m_planGeneration;
-  QMetaObject::invokeMethod(m_worker, [this, generation, model = m_model, machine = m_machine, options = m_options,
-                                       store = m_calibrations] {
-    auto answers = std::make_shared<EngineAnswers>();
-    for (const EngineKind kind : plannedEngines()) {
-      if (generation != m_planGeneration) return;
-      PlanOptions asked;
-      asked.maxModelLen = options.maxModelLen;
-      asked.concurrency = options.concurrency;
-      asked.inputLen = options.inputLen;
-      asked.outputLen = options.outputLen;
-      asked.engine.kind = kind;
-      if (kind == options.engine.kind) asked = options;
-      asked.corrections = store.corrections(machine, asked.engine);
-      auto planned = planModel(*model, machine, asked);
-      EngineAnswer answer{asked.engine, nullptr, {}};
-      if (planned)
-        answer.report = std::make_shared<const PlanReport>(std::move(*planned));
-      else
-        answer.problem = planned.error();
-      answers->push_back(std::move(answer));
-    }
-    QMetaObject::invokeMethod(
-        this,
-        [this, generation, answers] {
+  QMetaObject::invokeMethod(
+      m_worker, [this, generation, model = m_model, machine = m_machine, options = m_options, store = m_calibrations] {
+        auto answers = std::make_shared<EngineAnswers>();
+        for (const EngineKind kind : plannedEngines()) {
           if (generation != m_planGeneration) return;
-          m_answers = std::move(*answers);
-          emit enginesCompared();
-        },
-        Qt::QueuedConnection);
-  });
+          PlanOptions asked;
+          asked.maxModelLen = options.maxModelLen;
+          asked.concurrency = options.concurrency;
+          asked.inputLen = options.inputLen;
+          asked.outputLen = options.outputLen;
+          asked.engine.kind = kind;
+          if (kind == options.engine.kind) asked = options;
+          asked.corrections = store.corrections(machine, asked.engine);
+          auto planned = planModel(*model, machine, asked);
+          EngineAnswer answer{asked.engine, nullptr, {}};
+          if (planned)
+            answer.report = std::make_shared<const PlanReport>(std::move(*planned));
+          else
+            answer.problem = planned.error();
+          answers->push_back(std::move(answer));
+        }
+        QMetaObject::invokeMethod(
+            this,
+            [this, generation, answers] {
+              if (generation != m_planGeneration) return;
+              m_answers = std::move(*answers);
+              emit enginesCompared();
+            },
+            Qt::QueuedConnection);
+      });
 }
 
 }  // namespace headroom::ui

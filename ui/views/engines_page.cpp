@@ -77,6 +77,7 @@ void EnginesPage::retranslate() {
 void EnginesPage::changeEvent(QEvent* event) {
   if (event->type() == QEvent::LanguageChange) {
     m_model->retranslate();
+    m_table->resizeColumnsToContents();
     retranslate();
   }
   QWidget::changeEvent(event);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/views/option_panel.h"
 
+#include "core/model/what_if_quantization.h"
 #include "ui/models/layout_text.h"
 #include "ui/theme/format.h"
 #include "ui/views/card.h"
@@ -44,13 +45,6 @@ void fill(QComboBox* box, const std::vector<DType>& types) {
 }
 
 constexpr int kLeastContext = 512;
-
-QStringList whatIfQuantizations(EngineKind kind) {
-  const std::string_view engine = engineName(kind);
-  if (engine == "vllm" || engine == "sglang" || engine == "tensorrt-llm" || engine == "lmdeploy")
-    return {QStringLiteral("fp8"), QStringLiteral("int8")};
-  return {};
-}
 
 }  // namespace
 
@@ -191,7 +185,10 @@ void OptionPanel::fillTypes() {
     m_quantization->clear();
     m_quantization->addItem(QString(), QString());
     if (!m_quantized)
-      for (const QString& name : whatIfQuantizations(kind)) m_quantization->addItem(name, name);
+      for (const std::string_view method : headroom::whatIfQuantizations()) {
+        const QString name = QString::fromUtf8(method.data(), static_cast<qsizetype>(method.size()));
+        m_quantization->addItem(name, name);
+      }
     m_quantization->setCurrentIndex(std::max(0, m_quantization->findData(before)));
     m_quantization->setEnabled(m_quantization->count() > 1);
   }

@@ -44,7 +44,8 @@ const QString kLogTopic = QStringLiteral("log");
 // What is dropped is a model, unless its name says that it is a log.
 bool isLog(const QString& file) {
   const QString suffix = QFileInfo(file).suffix().toLower();
-  return QFileInfo(file).isFile() && (suffix == QLatin1String("log") || suffix == QLatin1String("txt") || suffix == QLatin1String("out"));
+  return QFileInfo(file).isFile() &&
+         (suffix == QLatin1String("log") || suffix == QLatin1String("txt") || suffix == QLatin1String("out"));
 }
 
 }  // namespace
