@@ -12,6 +12,10 @@ namespace headroom::engine::cuda {
 namespace {
 
 constexpr int kWarps = 8;
+// Blocks that a multiprocessor is to hold at once: with two, some loads hide behind others. Two formats would spill a few bytes
+// for it on some devices.
+template <WeightFormat kFormat>
+constexpr int kBlocks = kFormat == WeightFormat::Q2_K || kFormat == WeightFormat::Q5_0 ? 1 : 2;
 
 // Adds the warps' sums of 16 outputs x kTokens and writes them.
 template <int kTokens, class T>
@@ -35,7 +39,8 @@ __device__ void addWarps(const LinearArguments<T>& task, const float (&sums)[kTo
 }
 
 template <WeightFormat kFormat, class T, int kTokenTiles>
-__global__ void __launch_bounds__(kWarps* kWarp, 1) linearSmallKernel(const __grid_constant__ LinearLaunch<T> launch) {
+__global__ void __launch_bounds__(kWarps* kWarp, kBlocks<kFormat>)
+    linearSmallKernel(const __grid_constant__ LinearLaunch<T> launch) {
   constexpr FormatTraits kTraits = formatTraits(kFormat);
   constexpr int kTokens = 8 * kTokenTiles;
   __shared__ float shared[kWarps][kTokens][kTileRows];
