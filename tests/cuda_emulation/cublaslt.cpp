@@ -27,16 +27,20 @@ using headroom::engine::cuda::toFloat;
 
 float read(const void* data, cudaDataType_t type, int64_t index) {
   switch (type) {
-    case CUDA_R_16F: return toFloat(static_cast<const Half*>(data)[index]);
-    case CUDA_R_16BF: return toFloat(static_cast<const BFloat16*>(data)[index]);
-    default: return static_cast<const float*>(data)[index];
+    case CUDA_R_16F:
+      return toFloat(static_cast<const Half*>(data)[index]);
+    case CUDA_R_16BF:
+      return toFloat(static_cast<const BFloat16*>(data)[index]);
+    default:
+      return static_cast<const float*>(data)[index];
   }
 }
 
 std::vector<float> columns(const void* data, const cublasLtMatrixLayoutOpaque& layout) {
   std::vector<float> values(static_cast<size_t>(layout.rows * layout.columns));
   for (int64_t column = 0; column < layout.columns; ++column)
-    for (int64_t row = 0; row < layout.rows; ++row) values[static_cast<size_t>(column * layout.rows + row)] = read(data, layout.type, column * layout.leading + row);
+    for (int64_t row = 0; row < layout.rows; ++row)
+      values[static_cast<size_t>(column * layout.rows + row)] = read(data, layout.type, column * layout.leading + row);
   return values;
 }
 
@@ -60,12 +64,14 @@ cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t description) {
   delete description;
   return CUBLAS_STATUS_SUCCESS;
 }
-cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t description, cublasLtMatmulDescAttributes_t, const void* value, size_t size) {
+cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t description, cublasLtMatmulDescAttributes_t, const void* value,
+                                              size_t size) {
   if (size != sizeof(cublasOperation_t)) return CUBLAS_STATUS_INVALID_VALUE;
   description->transposeA = *static_cast<const cublasOperation_t*>(value) == CUBLAS_OP_T;
   return CUBLAS_STATUS_SUCCESS;
 }
-cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t* layout, cudaDataType_t type, uint64_t rows, uint64_t columns, int64_t leading) {
+cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t* layout, cudaDataType_t type, uint64_t rows, uint64_t columns,
+                                          int64_t leading) {
   *layout = new cublasLtMatrixLayoutOpaque{type, static_cast<int64_t>(rows), static_cast<int64_t>(columns), leading};
   return leading < static_cast<int64_t>(rows) ? CUBLAS_STATUS_INVALID_VALUE : CUBLAS_STATUS_SUCCESS;
 }
@@ -81,23 +87,28 @@ cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t prefer
   delete preference;
   return CUBLAS_STATUS_SUCCESS;
 }
-cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t preference, cublasLtMatmulPreferenceAttributes_t, const void* value, size_t) {
+cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t preference, cublasLtMatmulPreferenceAttributes_t,
+                                                    const void* value, size_t) {
   preference->workspace = *static_cast<const size_t*>(value);
   return CUBLAS_STATUS_SUCCESS;
 }
-cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t, cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
-                                              cublasLtMatrixLayout_t, cublasLtMatrixLayout_t, cublasLtMatmulPreference_t, int wanted,
-                                              cublasLtMatmulHeuristicResult_t* results, int* found) {
+cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t, cublasLtMatrixLayout_t,
+                                              cublasLtMatrixLayout_t, cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
+                                              cublasLtMatmulPreference_t, int wanted, cublasLtMatmulHeuristicResult_t* results,
+                                              int* found) {
   *found = wanted > 0 ? 1 : 0;
   if (wanted > 0) results[0] = {};
   return CUBLAS_STATUS_SUCCESS;
 }
-cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t description, const void* alpha, const void* a, cublasLtMatrixLayout_t aLayout,
-                              const void* b, cublasLtMatrixLayout_t bLayout, const void* beta, const void*, cublasLtMatrixLayout_t, void* d,
-                              cublasLtMatrixLayout_t dLayout, const cublasLtMatmulAlgo_t*, void*, size_t, cudaStream_t stream) {
+cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t description, const void* alpha, const void* a,
+                              cublasLtMatrixLayout_t aLayout, const void* b, cublasLtMatrixLayout_t bLayout, const void* beta,
+                              const void*, cublasLtMatrixLayout_t, void* d, cublasLtMatrixLayout_t dLayout,
+                              const cublasLtMatmulAlgo_t*, void*, size_t, cudaStream_t stream) {
   const float scale = *static_cast<const float*>(alpha);
-  if (*static_cast<const float*>(beta) != 0.0f || !description->transposeA || dLayout->type != CUDA_R_32F) return CUBLAS_STATUS_NOT_SUPPORTED;
-  if (aLayout->rows != bLayout->rows || aLayout->columns != dLayout->rows || bLayout->columns != dLayout->columns) return CUBLAS_STATUS_INVALID_VALUE;
+  if (*static_cast<const float*>(beta) != 0.0f || !description->transposeA || dLayout->type != CUDA_R_32F)
+    return CUBLAS_STATUS_NOT_SUPPORTED;
+  if (aLayout->rows != bLayout->rows || aLayout->columns != dLayout->rows || bLayout->columns != dLayout->columns)
+    return CUBLAS_STATUS_INVALID_VALUE;
   // cuBLASLt demands addresses on 16 bytes for its fast kernels; the module promises them.
   if (reinterpret_cast<uintptr_t>(a) % 16 || reinterpret_cast<uintptr_t>(b) % 16) return CUBLAS_STATUS_NOT_SUPPORTED;
   const cublasLtMatrixLayoutOpaque la = *aLayout, lb = *bLayout, ld = *dLayout;

@@ -179,8 +179,8 @@ class Runner {
     const uint64_t blocks = static_cast<uint64_t>(launch.grid.x) * launch.grid.y * launch.grid.z;
     m_orders.assign(checksAccesses() ? blocks : 0, {});
     for (uint64_t i = 0; i < blocks && m_error.empty(); ++i) {
-      // The order of blocks is nobody's business: every second launch runs them backwards. Except where blocks wait for those of their number on
-      // other devices, on which real devices have all of them at once: there every device begins with the first.
+      // The order of blocks is nobody's business: every second launch runs them backwards. Except where blocks wait for those of
+      // their number on other devices, on which real devices have all of them at once: there every device begins with the first.
       const bool meetsOthers = launch.name.starts_with("oneShotKernel");
       const uint64_t block = m_launchId % 2 || meetsOthers ? i : blocks - 1 - i;
       runBlock(block);

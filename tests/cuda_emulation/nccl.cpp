@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// NCCL between emulated devices: communicators meet by their id; collectives run in stream order and wait for all ranks, until one aborts.
+// NCCL between emulated devices: communicators meet by their id; collectives run in stream order and wait for all ranks, until
+// one aborts.
 #include "tests/cuda_emulation/runtime.h"
 
 #include <algorithm>
@@ -31,7 +32,7 @@ struct Clique {
     int arrived = 0, left = 0;
     size_t count = 0;
   };
-  std::map<uint64_t, Meeting> meetings;                                // all-reduces, by number
+  std::map<uint64_t, Meeting> meetings;                                 // all-reduces, by number
   std::map<std::pair<int, int>, std::vector<std::vector<float>>> mail;  // by sender and receiver
 };
 std::mutex g_mutex;
@@ -77,11 +78,16 @@ HEADROOM_EXPORTED int ncclGetVersion(int* version) {
 }
 HEADROOM_EXPORTED const char* ncclGetErrorString(int result) {
   switch (result) {
-    case kSuccess: return "no error";
-    case kInvalidUsage: return "invalid usage";
-    case kRemoteError: return "remote process exited or there was a network error";
-    case kInProgress: return "NCCL operation in progress";
-    default: return "unknown result code";
+    case kSuccess:
+      return "no error";
+    case kInvalidUsage:
+      return "invalid usage";
+    case kRemoteError:
+      return "remote process exited or there was a network error";
+    case kInProgress:
+      return "NCCL operation in progress";
+    default:
+      return "unknown result code";
   }
 }
 HEADROOM_EXPORTED int ncclGetUniqueId(UniqueId* id) {
@@ -118,10 +124,12 @@ HEADROOM_EXPORTED int ncclCommDestroy(ncclComm*) { return kSuccess; }
 HEADROOM_EXPORTED int ncclGroupStart() { return kSuccess; }
 HEADROOM_EXPORTED int ncclGroupEnd() { return kSuccess; }
 
-HEADROOM_EXPORTED int ncclAllReduce(const void* from, void* to, size_t count, int type, int operation, ncclComm* comm, cudaStream_t stream) {
+HEADROOM_EXPORTED int ncclAllReduce(const void* from, void* to, size_t count, int type, int operation, ncclComm* comm,
+                                    cudaStream_t stream) {
   if (type != 7 || operation != 0) return kInvalidUsage;
   const int number = ++g_collectives;
-  const bool hangs = headroom::emulation::faultNumber("nccl-hang") == number, fails = headroom::emulation::faultNumber("nccl-error") == number;
+  const bool hangs = headroom::emulation::faultNumber("nccl-hang") == number,
+             fails = headroom::emulation::faultNumber("nccl-error") == number;
   const uint64_t turn = comm->reductions++;
   const cudaError_t error = headroom::emulation::enqueue(stream, [=, clique = comm->clique](const std::function<bool()>& stop) {
     if (fails) clique->error = kRemoteError;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// NVML of an emulated machine, a library of its own: HEADROOM_EMULATED_GPUS devices. The second one tells nothing but its name and memory, as old cards
-// and virtual ones do; HEADROOM_EMULATED_FAULT=nvml makes it fail to start.
+// NVML of an emulated machine, a library of its own: HEADROOM_EMULATED_GPUS devices. The second one tells nothing but its name
+// and memory, as old cards and virtual ones do; HEADROOM_EMULATED_FAULT=nvml makes it fail to start.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -34,7 +34,9 @@ HEADROOM_EXPORTED int nvmlInit_v2() {
   return fault && std::strcmp(fault, "nvml") == 0 ? kDriverNotLoaded : 0;
 }
 HEADROOM_EXPORTED int nvmlShutdown() { return 0; }
-HEADROOM_EXPORTED int nvmlSystemGetDriverVersion(char* text, unsigned size) { return std::snprintf(text, size, "580.00") > 0 ? 0 : 1; }
+HEADROOM_EXPORTED int nvmlSystemGetDriverVersion(char* text, unsigned size) {
+  return std::snprintf(text, size, "580.00") > 0 ? 0 : 1;
+}
 HEADROOM_EXPORTED int nvmlDeviceGetCount_v2(unsigned* count) {
   *count = static_cast<unsigned>(devices());
   return 0;
@@ -44,7 +46,9 @@ HEADROOM_EXPORTED int nvmlDeviceGetHandleByIndex_v2(unsigned index, void** devic
   *device = reinterpret_cast<void*>(static_cast<uintptr_t>(index + 1));
   return 0;
 }
-HEADROOM_EXPORTED int nvmlDeviceGetName(void*, char* text, unsigned size) { return std::snprintf(text, size, "Emulated GPU") > 0 ? 0 : 1; }
+HEADROOM_EXPORTED int nvmlDeviceGetName(void*, char* text, unsigned size) {
+  return std::snprintf(text, size, "Emulated GPU") > 0 ? 0 : 1;
+}
 HEADROOM_EXPORTED int nvmlDeviceGetMemoryInfo(void*, Memory* memory) {
   *memory = {4ull << 30, 3ull << 30, 1ull << 30};
   return 0;

@@ -8,8 +8,8 @@
 //   HEADROOM_EMULATED_DELAY_US     every operation of a stream waits so long before it begins (0): host code that forgets to wait
 //   is caught HEADROOM_EMULATED_FAULT        "malloc:N" the N-th allocation from now fails; "peer-corrupt" peer copies flip a
 //   bit; "no-peer" no peer access;
-//                                  "hang:N" the N-th operation of the streams never ends; "nccl-hang:N" the N-th all-reduce never ends; "nccl-error:N" it fails; "nccl-dead:R" rank R never
-//                                  joins a communicator
+//                                  "hang:N" the N-th operation of the streams never ends; "nccl-hang:N" the N-th all-reduce never
+//                                  ends; "nccl-error:N" it fails; "nccl-dead:R" rank R never joins a communicator
 #pragma once
 
 #include "tests/cuda_emulation/include/cuda_runtime_api.h"

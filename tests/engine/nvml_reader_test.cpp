@@ -17,7 +17,8 @@ class NvmlReaderTest : public QObject {
   void saysWhyItIsNotThere() {
     const auto reader = NvmlReader::open("/nonexistent/libnvidia-ml.so.1");
     QVERIFY(!reader);
-    QVERIFY2(reader.error().message().starts_with("NVML: found no /nonexistent/libnvidia-ml.so.1"), reader.error().message().c_str());
+    QVERIFY2(reader.error().message().starts_with("NVML: found no /nonexistent/libnvidia-ml.so.1"),
+             reader.error().message().c_str());
     qputenv("HEADROOM_EMULATED_FAULT", "nvml");
     const auto broken = NvmlReader::open(NVML_EMULATED);
     QVERIFY(!broken);
@@ -48,7 +49,8 @@ class NvmlReaderTest : public QObject {
     QVERIFY(reader.has_value());
     const GpuReading gpu = (*reader)->read(1);
     QCOMPARE(*gpu.totalMemory, 4_GiB);
-    QVERIFY(!gpu.powerWatts && !gpu.gpuUtilization && !gpu.temperatureCelsius && !gpu.smClockMHz && !gpu.eccErrors && !gpu.mig && !gpu.nvlinks);
+    QVERIFY(!gpu.powerWatts && !gpu.gpuUtilization && !gpu.temperatureCelsius && !gpu.smClockMHz && !gpu.eccErrors && !gpu.mig &&
+            !gpu.nvlinks);
     QVERIFY(gpu.processes.empty());
     QVERIFY(!(*reader)->read(7).totalMemory);
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuBLASLt counts columns first: row-major out (tokens, n) is its (n, tokens) with leading dimension out.stride, and the product is
-// transpose(weight as (k, n)) · in as (k, tokens).
+// cuBLASLt counts columns first: row-major out (tokens, n) is its (n, tokens) with leading dimension out.stride, and the product
+// is transpose(weight as (k, n)) · in as (k, tokens).
 #include "engine/device/cuda/cublaslt_gemm.h"
 
 #include <cublasLt.h>
@@ -15,9 +15,12 @@ Status failed(int device, const char* doing, cublasStatus_t status) {
 
 cudaDataType_t typeOf(DType dtype) {
   switch (dtype) {
-    case DType::F16: return CUDA_R_16F;
-    case DType::BF16: return CUDA_R_16BF;
-    default: return CUDA_R_32F;
+    case DType::F16:
+      return CUDA_R_16F;
+    case DType::BF16:
+      return CUDA_R_16BF;
+    default:
+      return CUDA_R_32F;
   }
 }
 
@@ -70,20 +73,23 @@ Status CublasLtGemm::multiply(TensorView out, TensorView in, const void* weight,
     const cublasOperation_t transpose = CUBLAS_OP_T;
     cublasLtMatmulDescSetAttribute(chosen->operation, CUBLASLT_MATMUL_DESC_TRANSA, &transpose, sizeof transpose);
     cublasLtMatmulPreference_t preference = nullptr;
-    if (const cublasStatus_t status = cublasLtMatmulPreferenceCreate(&preference)) return failed(m_device, "describing a product", status);
-    cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &kWorkspaceBytes, sizeof kWorkspaceBytes);
+    if (const cublasStatus_t status = cublasLtMatmulPreferenceCreate(&preference))
+      return failed(m_device, "describing a product", status);
+    cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &kWorkspaceBytes,
+                                         sizeof kWorkspaceBytes);
     cublasLtMatmulHeuristicResult_t best{};
     int found = 0;
-    const cublasStatus_t status =
-        cublasLtMatmulAlgoGetHeuristic(handle, chosen->operation, a.layout, b.layout, c.layout, c.layout, preference, 1, &best, &found);
+    const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(handle, chosen->operation, a.layout, b.layout, c.layout,
+                                                                 c.layout, preference, 1, &best, &found);
     cublasLtMatmulPreferenceDestroy(preference);
     if (status || found == 0) return failed(m_device, "choosing an algorithm", status);
     chosen->algorithm = best.algo;
     choice = std::move(chosen);
   }
   const float one = 1.0f, zero = 0.0f;
-  const cublasStatus_t status = cublasLtMatmul(handle, choice->operation, &one, weight, a.layout, in.data, b.layout, &zero, out.data, c.layout, out.data,
-                                               c.layout, &choice->algorithm, workspace, kWorkspaceBytes, stream);
+  const cublasStatus_t status =
+      cublasLtMatmul(handle, choice->operation, &one, weight, a.layout, in.data, b.layout, &zero, out.data, c.layout, out.data,
+                     c.layout, &choice->algorithm, workspace, kWorkspaceBytes, stream);
   if (status) return failed(m_device, fmt::format("multiplying ({}, {}) by ({}, {})", tokens, k, n, k).c_str(), status);
   return {};
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Large plain matrix products by cuBLASLt: out (tokens, n) F32 = in (tokens, k) · weight (n, k)ᵀ, inputs of one type (F32, F16, BF16), sums in F32.
-// The algorithm is chosen once for each shape (tokens rounded up to a power of two) and kept. One rank's thread only.
+// Large plain matrix products by cuBLASLt: out (tokens, n) F32 = in (tokens, k) · weight (n, k)ᵀ, inputs of one type (F32, F16,
+// BF16), sums in F32. The algorithm is chosen once for each shape (tokens rounded up to a power of two) and kept. One rank's
+// thread only.
 #pragma once
 
 #include "engine/device/cuda/cuda_call.h"
@@ -29,7 +30,8 @@ class CublasLtGemm {
   struct Choice;
   const int m_device;
   void* m_handle = nullptr;
-  std::map<std::tuple<int64_t, int64_t, int64_t, int64_t, int64_t, int>, std::unique_ptr<Choice>> m_chosen;  // n, k, tokens, strides, type
+  std::map<std::tuple<int64_t, int64_t, int64_t, int64_t, int64_t, int>, std::unique_ptr<Choice>>
+      m_chosen;  // n, k, tokens, strides, type
 };
 
 }  // namespace headroom::engine::cuda

@@ -17,7 +17,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Up to here weights are read where they lie; from here on cuBLASLt is faster (plain matrices), or unpacking them first pays (packed ones).
+// Up to here weights are read where they lie; from here on cuBLASLt is faster (plain matrices), or unpacking them first pays
+// (packed ones).
 constexpr int64_t kSmallTokens = 16;
 constexpr int64_t kUnpackTokens = 256;
 constexpr int64_t kUnpackBytes = int64_t{64} << 20;  // of unpacked rows at once
@@ -25,29 +26,47 @@ constexpr int64_t kLoadBytes = int64_t{8} << 20;     // of stored rows at once
 
 std::optional<WeightFormat> packedFormat(DType dtype) {
   switch (dtype) {
-    case DType::Q8_0: return WeightFormat::Q8_0;
-    case DType::Q4_0: return WeightFormat::Q4_0;
-    case DType::Q4_1: return WeightFormat::Q4_1;
-    case DType::Q5_0: return WeightFormat::Q5_0;
-    case DType::Q5_1: return WeightFormat::Q5_1;
-    case DType::Q2_K: return WeightFormat::Q2_K;
-    case DType::Q3_K: return WeightFormat::Q3_K;
-    case DType::Q4_K: return WeightFormat::Q4_K;
-    case DType::Q5_K: return WeightFormat::Q5_K;
-    case DType::Q6_K: return WeightFormat::Q6_K;
-    case DType::IQ4_NL: return WeightFormat::IQ4_NL;
-    case DType::IQ4_XS: return WeightFormat::IQ4_XS;
-    case DType::MXFP4: return WeightFormat::MXFP4;
-    default: return {};
+    case DType::Q8_0:
+      return WeightFormat::Q8_0;
+    case DType::Q4_0:
+      return WeightFormat::Q4_0;
+    case DType::Q4_1:
+      return WeightFormat::Q4_1;
+    case DType::Q5_0:
+      return WeightFormat::Q5_0;
+    case DType::Q5_1:
+      return WeightFormat::Q5_1;
+    case DType::Q2_K:
+      return WeightFormat::Q2_K;
+    case DType::Q3_K:
+      return WeightFormat::Q3_K;
+    case DType::Q4_K:
+      return WeightFormat::Q4_K;
+    case DType::Q5_K:
+      return WeightFormat::Q5_K;
+    case DType::Q6_K:
+      return WeightFormat::Q6_K;
+    case DType::IQ4_NL:
+      return WeightFormat::IQ4_NL;
+    case DType::IQ4_XS:
+      return WeightFormat::IQ4_XS;
+    case DType::MXFP4:
+      return WeightFormat::MXFP4;
+    default:
+      return {};
   }
 }
 
 KernelActivation kernelActivation(Activation activation) {
   switch (activation) {
-    case Activation::Silu: return KernelActivation::Silu;
-    case Activation::Gelu: return KernelActivation::Gelu;
-    case Activation::GeluTanh: return KernelActivation::GeluTanh;
-    case Activation::Relu2: return KernelActivation::Relu2;
+    case Activation::Silu:
+      return KernelActivation::Silu;
+    case Activation::Gelu:
+      return KernelActivation::Gelu;
+    case Activation::GeluTanh:
+      return KernelActivation::GeluTanh;
+    case Activation::Relu2:
+      return KernelActivation::Relu2;
   }
   return KernelActivation::Silu;
 }
@@ -106,8 +125,9 @@ Status CudaBackend::open() {
   m_name = properties.name;
   m_capability = properties.major * 10 + properties.minor;
   if (m_capability < 70)
-    return failure(fmt::format("cuda:{}", device), fmt::format("{} of compute capability {}.{}", m_name, properties.major, properties.minor),
-                   "7.0 or above", "use another device, or --device cpu");
+    return failure(fmt::format("cuda:{}", device),
+                   fmt::format("{} of compute capability {}.{}", m_name, properties.major, properties.minor), "7.0 or above",
+                   "use another device, or --device cpu");
   m_multiprocessors = properties.multiProcessorCount;
   int sharedBytes = 48 << 10;
   cudaDeviceGetAttribute(&sharedBytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
@@ -148,13 +168,15 @@ void CudaBackend::copyToHost(void* to, const void* from, Bytes size) {
     }
     if (padded > m_pinnedSize) {
       void* memory = nullptr;
-      if (const cudaError_t error = cudaHostAlloc(&memory, static_cast<size_t>(padded), cudaHostAllocPortable)) return note(error, "taking pinned memory");
+      if (const cudaError_t error = cudaHostAlloc(&memory, static_cast<size_t>(padded), cudaHostAllocPortable))
+        return note(error, "taking pinned memory");
       if (m_pinned) cudaFreeHost(m_pinned);
       m_pinned = static_cast<char*>(memory);
       m_pinnedSize = padded;
     }
   }
-  note(cudaMemcpyAsync(m_pinned + m_pinnedUsed, from, static_cast<size_t>(size.count()), cudaMemcpyDeviceToHost, m_stream), "copying to the host");
+  note(cudaMemcpyAsync(m_pinned + m_pinnedUsed, from, static_cast<size_t>(size.count()), cudaMemcpyDeviceToHost, m_stream),
+       "copying to the host");
   m_downloads.push_back({to, m_pinnedUsed, size.count()});
   m_pinnedUsed += padded;
 }
@@ -200,7 +222,9 @@ Status CudaBackend::sync() {
       }
       const double waited = std::chrono::duration<double>(Clock::now() - begun).count();
       if (m_options.timeoutSeconds > 0 && waited > m_options.timeoutSeconds) {
-        m_failure = Error{fmt::format("cuda:{}", m_options.device), fmt::format("no end of its work after {:.0f} s", waited), {},
+        m_failure = Error{fmt::format("cuda:{}", m_options.device),
+                          fmt::format("no end of its work after {:.0f} s", waited),
+                          {},
                           "look for a hung peer or device (nvidia-smi); a longer wait: HEADROOM_CUDA_TIMEOUT"};
         break;
       }
@@ -212,7 +236,9 @@ Status CudaBackend::sync() {
   m_downloads.clear();
   m_pinnedUsed = 0;
   if (!m_failure) {
-    for (Scratch* scratch : {&m_load, &m_rounded, &m_result, &m_attention, &m_linear, &m_dequantized, &m_product, &m_peer, &m_experts}) scratch->collect();
+    for (Scratch* scratch :
+         {&m_load, &m_rounded, &m_result, &m_attention, &m_linear, &m_dequantized, &m_product, &m_peer, &m_experts})
+      scratch->collect();
     return {};
   }
   Error failure = std::move(*m_failure);
@@ -225,10 +251,12 @@ Status CudaBackend::sync() {
 Result<WeightMatrix> CudaBackend::makeMatrix(DType dtype, int64_t out, int64_t in, std::string_view purpose) {
   if (!isPlain(dtype) && !packedFormat(dtype))
     return failure(std::string(purpose), fmt::format("element type {}", dtypeName(dtype)),
-                   "float32, float16, bfloat16 or one of Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q2_K to Q6_K, IQ4_NL, IQ4_XS, MXFP4", "--device cpu may read it");
+                   "float32, float16, bfloat16 or one of Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q2_K to Q6_K, IQ4_NL, IQ4_XS, MXFP4",
+                   "--device cpu may read it");
   const int64_t block = dtypeInfo(dtype).blockElements;
   if (in % block != 0)
-    return failure(std::string(purpose), fmt::format("rows of {} elements", in), fmt::format("a multiple of {} for {}", block, dtypeName(dtype)));
+    return failure(std::string(purpose), fmt::format("rows of {} elements", in),
+                   fmt::format("a multiple of {} for {}", block, dtypeName(dtype)));
   Result<DeviceBuffer> storage = allocate(storageBytes(dtype, in) * out, purpose);
   if (!storage) return tl::unexpected(std::move(storage.error()));
   WeightMatrix matrix;
@@ -241,7 +269,8 @@ Result<WeightMatrix> CudaBackend::makeMatrix(DType dtype, int64_t out, int64_t i
 
 void CudaBackend::writeRows(WeightMatrix& matrix, int64_t firstRow, int64_t rows, DType dtype, const void* data) {
   expects(firstRow >= 0 && rows >= 0 && firstRow + rows <= matrix.out, "rows outside the matrix were written");
-  expects(dtype == matrix.dtype || (isFloating(dtype) && isFloating(matrix.dtype)), "rows of another element type than the matrix were written");
+  expects(dtype == matrix.dtype || (isFloating(dtype) && isFloating(matrix.dtype)),
+          "rows of another element type than the matrix were written");
   const Bytes rowBytes = storageBytes(matrix.dtype, matrix.in), storedRow = storageBytes(dtype, matrix.in);
   if (isPlain(matrix.dtype) && dtype == matrix.dtype) {
     copyToDevice(static_cast<char*>(matrix.storage.data()) + (rowBytes * firstRow).count(), data, rowBytes * rows);
@@ -268,7 +297,8 @@ void CudaBackend::writeRows(WeightMatrix& matrix, int64_t firstRow, int64_t rows
       cuda::packRows(m_stream, packedWeight(matrix), firstRow + row, count, staged);
     } else {
       void* to = static_cast<char*>(matrix.storage.data()) + (rowBytes * (firstRow + row)).count();
-      cuda::convert(m_stream, TensorView::of(to, matrix.dtype, count, matrix.in), TensorView::of(staged, fromType, count, matrix.in));
+      cuda::convert(m_stream, TensorView::of(to, matrix.dtype, count, matrix.in),
+                    TensorView::of(staged, fromType, count, matrix.in));
     }
   }
 }
@@ -317,7 +347,8 @@ void CudaBackend::linear(TensorView in, std::span<const LinearTask> tasks) {
 void CudaBackend::linearDense(TensorView in, const LinearTask& task) {
   const WeightMatrix& weight = *task.weight;
   const int64_t aligned = 16 / storageBytes(in.dtype, 1).count();
-  const bool large = in.rows > kSmallTokens && weight.dtype == in.dtype && weight.in % aligned == 0 && in.stride % aligned == 0 && task.out.stride % 4 == 0;
+  const bool large = in.rows > kSmallTokens && weight.dtype == in.dtype && weight.in % aligned == 0 && in.stride % aligned == 0 &&
+                     task.out.stride % 4 == 0;
   if (large) return multiply(task.out, in, weight.storage.data(), task.bias);
   LinearOptions options;
   options.tensorCores = in.dtype != DType::F32;
@@ -365,7 +396,8 @@ void CudaBackend::storeKv(const KvLayerView& cache, TensorView k, TensorView v, 
   cuda::storeKv(m_stream, kernelCache(cache), k, v, slots);
 }
 
-void CudaBackend::pagedAttention(TensorView out, TensorView q, const KvLayerView& cache, const AttentionBatch& batch, const AttentionParams& params) {
+void CudaBackend::pagedAttention(TensorView out, TensorView q, const KvLayerView& cache, const AttentionBatch& batch,
+                                 const AttentionParams& params) {
   if (q.rows == 0 || q.cols == 0) return;
   AttentionCall call;
   call.cache = kernelCache(cache);
@@ -387,10 +419,11 @@ void CudaBackend::pagedAttention(TensorView out, TensorView q, const KvLayerView
   call.kvHeadBegin = params.kvHeadBegin;
   call.groupSize = params.groupSize;
   call.sinks = params.sinks;
-  const bool rounds = !m_options.exact && computesIn(cache.dtype) && cache.headDim % 16 == 0 && cache.vHeadDim % 16 == 0;
+  const DType type = cache.dtype == DType::F8E4M3 ? roundedType() : cache.dtype;
+  const bool rounds = !m_options.exact && computesIn(type) && cache.headDim % 16 == 0 && cache.vHeadDim % 16 == 0;
   if (rounds) {
-    call.q = rounded(q, cache.dtype);
-    call.out = scratchView(m_result, cache.dtype, out.rows, out.cols);
+    call.q = rounded(q, type);
+    call.out = scratchView(m_result, type, out.rows, out.cols);
     if (!call.q.data || !call.out.data) return;
   }
   call.splits = attentionSplits(call, m_multiprocessors);
@@ -421,7 +454,8 @@ const uint8_t* const* CudaBackend::addressesOf(std::span<const WeightMatrix> mat
   return static_cast<const uint8_t* const*>(found->second.get());
 }
 
-void CudaBackend::expertLinear(TensorView out, TensorView in, std::span<const WeightMatrix> matrices, const float* bias, ExpertRows rows) {
+void CudaBackend::expertLinear(TensorView out, TensorView in, std::span<const WeightMatrix> matrices, const float* bias,
+                               ExpertRows rows) {
   rows.experts = static_cast<int>(matrices.size());
   rows.data = addressesOf(matrices);
   if (!rows.data) return;
@@ -455,7 +489,8 @@ void CudaBackend::routeExperts(TensorView ids, TensorView weights, TensorView lo
   cuda::routeExperts(m_stream, ids, weights, logits, rule);
 }
 
-void CudaBackend::expertMlp(TensorView out, TensorView in, const ExpertLayer& experts, TensorView ids, TensorView weights, TensorView) {
+void CudaBackend::expertMlp(TensorView out, TensorView in, const ExpertLayer& experts, TensorView ids, TensorView weights,
+                            TensorView) {
   // Rounds bound the scratch; a decode step is one round.
   constexpr int64_t kRound = 256;
   auto rows = [](TensorView view, int64_t first, int64_t count) {
@@ -502,8 +537,10 @@ void CudaBackend::expertRows(TensorView out, TensorView in, const ExpertLayer& e
   }
   expertLinear(gate, input, experts.gate, experts.gateBias, rows);
   expertLinear(up, input, experts.up, experts.upBias, rows);
-  if (experts.swigluLimit > 0) cuda::clampedSwiglu(m_stream, gate, gate, up, 1.702f, experts.swigluLimit);
-  else cuda::gatedActivation(m_stream, gate, gate, up, kernelActivation(experts.activation));
+  if (experts.swigluLimit > 0)
+    cuda::clampedSwiglu(m_stream, gate, gate, up, 1.702f, experts.swigluLimit);
+  else
+    cuda::gatedActivation(m_stream, gate, gate, up, kernelActivation(experts.activation));
   rows.inputRows = nullptr;
   expertLinear(down, gate, experts.down, experts.downBias, rows);
   cuda::combineExperts(m_stream, out, down, rowOf, ids, experts.weightsOnInput ? TensorView{} : weights, experts.addToOut);
@@ -536,7 +573,8 @@ void CudaBackend::rmsNorm(TensorView out, TensorView in, const float* weight, do
 void CudaBackend::layerNorm(TensorView out, TensorView in, const float* weight, const float* bias, double epsilon) {
   cuda::layerNorm(m_stream, out, in, weight, bias, epsilon);
 }
-void CudaBackend::addRmsNorm(TensorView out, TensorView residual, TensorView delta, const float* weight, double epsilon, double offset) {
+void CudaBackend::addRmsNorm(TensorView out, TensorView residual, TensorView delta, const float* weight, double epsilon,
+                             double offset) {
   cuda::addRmsNorm(m_stream, out, residual, delta, weight, epsilon, offset);
 }
 void CudaBackend::headRmsNorm(TensorView x, int64_t headDim, const float* weight, double epsilon, double offset) {
@@ -558,7 +596,8 @@ void CudaBackend::softcap(TensorView x, double cap) { cuda::softcap(m_stream, x,
 void CudaBackend::gatherRows(TensorView out, TensorView in, TensorView rows) { cuda::gatherRows(m_stream, out, in, rows); }
 void CudaBackend::sigmoidGate(TensorView x, TensorView gate) { cuda::sigmoidGate(m_stream, x, gate); }
 void CudaBackend::rowSquareSum(TensorView squares, TensorView x) { cuda::rowSquareSum(m_stream, squares, x); }
-void CudaBackend::normBySquareSum(TensorView x, TensorView squares, int64_t width, const float* weight, double epsilon, double offset) {
+void CudaBackend::normBySquareSum(TensorView x, TensorView squares, int64_t width, const float* weight, double epsilon,
+                                  double offset) {
   cuda::normBySquareSum(m_stream, x, squares, width, weight, epsilon, offset);
 }
 void CudaBackend::scaleByPosition(TensorView x, TensorView positions, double floorScale, double scale) {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Backend on one CUDA device: every operation is a launch in the rank's stream, and the host waits in sync() alone.
 //
-// Activations are F32 in the views, as everywhere; what large products and attention on tensor cores read is rounded to 16 bits in scratch memory (BF16;
-// F16 below compute capability 8.0), once for all weights of a call. `exact` rounds nothing. See README.md for why.
+// Activations are F32 in the views, as everywhere; what large products and attention on tensor cores read is rounded to 16 bits
+// in scratch memory (BF16; F16 below compute capability 8.0), once for all weights of a call. `exact` rounds nothing. See
+// README.md for why.
 #pragma once
 
 #include "engine/device/cuda/cublaslt_gemm.h"
@@ -49,12 +50,14 @@ class CudaBackend final : public Backend {
   void linear(TensorView in, std::span<const LinearTask> tasks) override;
   void rmsNorm(TensorView out, TensorView in, const float* weight, double epsilon, double offset) override;
   void layerNorm(TensorView out, TensorView in, const float* weight, const float* bias, double epsilon) override;
-  void addRmsNorm(TensorView out, TensorView residual, TensorView delta, const float* weight, double epsilon, double offset) override;
+  void addRmsNorm(TensorView out, TensorView residual, TensorView delta, const float* weight, double epsilon,
+                  double offset) override;
   void headRmsNorm(TensorView x, int64_t headDim, const float* weight, double epsilon, double offset) override;
   void ropeAngles(TensorView cosSin, TensorView positions, const double* inverseFrequencies, double factor) override;
   void applyRope(TensorView x, int64_t headDim, TensorView cosSin, RopeStyle style) override;
   void storeKv(const KvLayerView& cache, TensorView k, TensorView v, TensorView slots) override;
-  void pagedAttention(TensorView out, TensorView q, const KvLayerView& cache, const AttentionBatch& batch, const AttentionParams& params) override;
+  void pagedAttention(TensorView out, TensorView q, const KvLayerView& cache, const AttentionBatch& batch,
+                      const AttentionParams& params) override;
   void gatedActivation(TensorView out, TensorView gate, TensorView up, Activation activation) override;
   void activate(TensorView x, Activation activation) override;
   void add(TensorView x, TensorView delta) override;
@@ -63,10 +66,12 @@ class CudaBackend final : public Backend {
   void gatherRows(TensorView out, TensorView in, TensorView rows) override;
   void sigmoidGate(TensorView x, TensorView gate) override;
   void rowSquareSum(TensorView squares, TensorView x) override;
-  void normBySquareSum(TensorView x, TensorView squares, int64_t width, const float* weight, double epsilon, double offset) override;
+  void normBySquareSum(TensorView x, TensorView squares, int64_t width, const float* weight, double epsilon,
+                       double offset) override;
   void scaleByPosition(TensorView x, TensorView positions, double floorScale, double scale) override;
   void routeExperts(TensorView ids, TensorView weights, TensorView logits, const ExpertRouting& routing) override;
-  void expertMlp(TensorView out, TensorView in, const ExpertLayer& experts, TensorView ids, TensorView weights, TensorView scratch) override;
+  void expertMlp(TensorView out, TensorView in, const ExpertLayer& experts, TensorView ids, TensorView weights,
+                 TensorView scratch) override;
   void latentQueries(TensorView out, TensorView q, std::span<const WeightMatrix> keyUp, const LatentHeads& heads) override;
   void latentValues(TensorView out, TensorView in, std::span<const WeightMatrix> valueUp, const LatentHeads& heads) override;
   Status sync() override;

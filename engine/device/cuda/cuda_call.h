@@ -9,7 +9,10 @@
 namespace headroom::engine::cuda {
 
 inline Error cudaFailure(int device, std::string_view doing, cudaError_t error) {
-  return Error{fmt::format("cuda:{}", device), fmt::format("{} (CUDA error {}) while {}", cudaGetErrorString(error), static_cast<int>(error), doing), {}, {}};
+  return Error{fmt::format("cuda:{}", device),
+               fmt::format("{} (CUDA error {}) while {}", cudaGetErrorString(error), static_cast<int>(error), doing),
+               {},
+               {}};
 }
 
 // Makes `device` the calling thread's.

@@ -90,10 +90,12 @@ class Module final : public CudaModule {
 }  // namespace
 }  // namespace headroom::engine
 
-extern "C" __attribute__((visibility("default"))) headroom::engine::CudaModule* headroom_cuda_open(int abi, char* reason, size_t size) {
+extern "C" __attribute__((visibility("default"))) headroom::engine::CudaModule* headroom_cuda_open(int abi, char* reason,
+                                                                                                   size_t size) {
   using namespace headroom::engine;
   if (abi != kCudaAbi) {
-    std::snprintf(reason, size, "the module speaks interface %d, the program asks for %d; install both from the same version", kCudaAbi, abi);
+    std::snprintf(reason, size, "the module speaks interface %d, the program asks for %d; install both from the same version",
+                  kCudaAbi, abi);
     return nullptr;
   }
   int count = 0;

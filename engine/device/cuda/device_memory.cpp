@@ -8,10 +8,13 @@ namespace headroom::engine::cuda {
 
 Error Arena::noMemory(Bytes size, std::string_view purpose) const {
   size_t free = 0, total = 0;
-  if (cudaMemGetInfo(&free, &total) != cudaSuccess) return Error{fmt::format("cuda:{}", m_device), "no answer about free memory", {}, {}};
+  if (cudaMemGetInfo(&free, &total) != cudaSuccess)
+    return Error{fmt::format("cuda:{}", m_device), "no answer about free memory", {}, {}};
   return Error{fmt::format("cuda:{}", m_device),
-               fmt::format("{:.3f} GiB free of {:.3f} GiB", Bytes(static_cast<int64_t>(free)).gib(), Bytes(static_cast<int64_t>(total)).gib()),
-               fmt::format("{:.3f} GiB for {}", size.gib(), purpose), "close other programs on this device, or lower --gpu-memory-utilization"};
+               fmt::format("{:.3f} GiB free of {:.3f} GiB", Bytes(static_cast<int64_t>(free)).gib(),
+                           Bytes(static_cast<int64_t>(total)).gib()),
+               fmt::format("{:.3f} GiB for {}", size.gib(), purpose),
+               "close other programs on this device, or lower --gpu-memory-utilization"};
 }
 
 Arena::~Arena() {
@@ -43,7 +46,8 @@ Result<void*> Arena::allocate(Bytes size, std::string_view purpose) {
   void* memory = nullptr;
   if (const cudaError_t error = cudaMalloc(&memory, static_cast<size_t>(size.count()))) {
     cudaGetLastError();
-    return tl::unexpected(error == cudaErrorMemoryAllocation ? noMemory(size, purpose) : cudaFailure(m_device, "allocating memory", error));
+    return tl::unexpected(error == cudaErrorMemoryAllocation ? noMemory(size, purpose)
+                                                             : cudaFailure(m_device, "allocating memory", error));
   }
   m_allocated += size;
   m_reserved += size;
@@ -101,7 +105,8 @@ StagingRing::~StagingRing() {
 cudaError_t StagingRing::open() {
   if (m_memory) return cudaSuccess;
   void* memory = nullptr;
-  if (const cudaError_t error = cudaHostAlloc(&memory, static_cast<size_t>(kPartBytes * kParts), cudaHostAllocPortable)) return error;
+  if (const cudaError_t error = cudaHostAlloc(&memory, static_cast<size_t>(kPartBytes * kParts), cudaHostAllocPortable))
+    return error;
   m_memory = static_cast<char*>(memory);
   for (cudaEvent_t& event : m_free)
     if (const cudaError_t error = cudaEventCreateWithFlags(&event, cudaEventDisableTiming)) return error;
@@ -120,7 +125,8 @@ cudaError_t StagingRing::copyToDevice(void* to, const void* from, int64_t size, 
     const int64_t count = std::min(size - at, kPartBytes - m_used);
     char* staged = m_memory + m_part * kPartBytes + m_used;
     std::memcpy(staged, static_cast<const char*>(from) + at, static_cast<size_t>(count));
-    if (const cudaError_t error = cudaMemcpyAsync(static_cast<char*>(to) + at, staged, static_cast<size_t>(count), cudaMemcpyHostToDevice, stream))
+    if (const cudaError_t error =
+            cudaMemcpyAsync(static_cast<char*>(to) + at, staged, static_cast<size_t>(count), cudaMemcpyHostToDevice, stream))
       return error;
     at += count;
     m_used = std::min(kPartBytes, roundUp(m_used + count, int64_t{64}));

@@ -15,7 +15,8 @@ namespace headroom::engine::cuda {
 
 inline constexpr int64_t kAlignment = 256;
 
-// Buffers one behind the other in one allocation, each on a multiple of 256 bytes; or, without an arena, allocations of their own.
+// Buffers one behind the other in one allocation, each on a multiple of 256 bytes; or, without an arena, allocations of their
+// own.
 class Arena {
  public:
   Arena(int device, Bytes size) : m_device(device), m_size(size) {}
@@ -38,8 +39,8 @@ class Arena {
   Bytes m_allocated, m_reserved;
 };
 
-// Device memory of no lasting content that grows to what is asked for. What was handed out before stays valid until the next sync of the
-// stream: growing keeps the old block until collect().
+// Device memory of no lasting content that grows to what is asked for. What was handed out before stays valid until the next sync
+// of the stream: growing keeps the old block until collect().
 class Scratch {
  public:
   explicit Scratch(int device) : m_device(device) {}

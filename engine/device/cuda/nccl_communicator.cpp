@@ -33,8 +33,10 @@ class NcclCommunicator final : public Communicator {
   ~NcclCommunicator() override {
     if (!m_comm) return;
     // After an abort of any rank the others' kernels would wait for ever: all end the hard way.
-    if (m_group->reason.isSet()) abortComm();
-    else m_group->library.commDestroy(m_comm);
+    if (m_group->reason.isSet())
+      abortComm();
+    else
+      m_group->library.commDestroy(m_comm);
   }
   int rank() const override { return m_rank; }
   int size() const override { return static_cast<int>(m_group->devices.size()); }
@@ -59,7 +61,9 @@ class NcclCommunicator final : public Communicator {
       if (m_group->reason.isSet()) return abortWith(m_group->reason.failure().value());
       const double waited = std::chrono::duration<double>(Clock::now() - begun).count();
       if (waited > m_group->joinSeconds)
-        return abortWith(Error{where(), fmt::format("not all of {} ranks in the communicator after {:.0f} s", size(), waited), {},
+        return abortWith(Error{where(),
+                               fmt::format("not all of {} ranks in the communicator after {:.0f} s", size(), waited),
+                               {},
                                "look at what the other ranks say; NCCL_DEBUG=INFO tells more"});
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
@@ -73,7 +77,8 @@ class NcclCommunicator final : public Communicator {
     if (m_group->reason.isSet()) return m_group->reason.failure();
     expects(inout.stride == inout.cols, "an all-reduce of rows with gaps");
     const size_t count = static_cast<size_t>(inout.rows * inout.cols);
-    return finish(nccl().allReduce(inout.data, inout.data, count, kNcclFloat32, kNcclSum, m_comm, m_backend->stream()), "all-reduce");
+    return finish(nccl().allReduce(inout.data, inout.data, count, kNcclFloat32, kNcclSum, m_comm, m_backend->stream()),
+                  "all-reduce");
   }
 
   Status gatherColumns(TensorView out, TensorView in, std::span<const int64_t> columnsOfRank) override {
@@ -122,7 +127,9 @@ class NcclCommunicator final : public Communicator {
 
  private:
   const NcclLibrary& nccl() const { return m_group->library; }
-  std::string where() const { return fmt::format("NCCL rank {} on cuda:{}", m_rank, m_group->devices[static_cast<size_t>(m_rank)]); }
+  std::string where() const {
+    return fmt::format("NCCL rank {} on cuda:{}", m_rank, m_group->devices[static_cast<size_t>(m_rank)]);
+  }
   tl::unexpected<Error> failed(const char* doing, int result) {
     Error error{where(), fmt::format("{} (NCCL result {}) while {}", nccl().getErrorString(result), result, doing), {}, {}};
     return abortWith(std::move(error));
@@ -166,10 +173,12 @@ class NcclCommunicator final : public Communicator {
 
 }  // namespace
 
-std::vector<std::unique_ptr<Communicator>> makeNcclCommunicators(const NcclLibrary& library, const std::vector<int>& devices, double joinSeconds) {
+std::vector<std::unique_ptr<Communicator>> makeNcclCommunicators(const NcclLibrary& library, const std::vector<int>& devices,
+                                                                 double joinSeconds) {
   auto group = std::make_shared<NcclGroup>(library, devices, joinSeconds);
   std::vector<std::unique_ptr<Communicator>> communicators;
-  for (size_t rank = 0; rank < devices.size(); ++rank) communicators.push_back(std::make_unique<NcclCommunicator>(group, static_cast<int>(rank)));
+  for (size_t rank = 0; rank < devices.size(); ++rank)
+    communicators.push_back(std::make_unique<NcclCommunicator>(group, static_cast<int>(rank)));
   return communicators;
 }
 

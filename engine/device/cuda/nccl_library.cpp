@@ -20,7 +20,8 @@ void* openLibrary() {
 
 Result<NcclLibrary> load() {
   void* library = openLibrary();
-  if (!library) return failure("NCCL", std::string("no libnccl.so.2 (") + dlerror() + ")", "NCCL 2.18 or above", "install libnccl2");
+  if (!library)
+    return failure("NCCL", std::string("no libnccl.so.2 (") + dlerror() + ")", "NCCL 2.18 or above", "install libnccl2");
   NcclLibrary calls{};
   std::string missing;
   auto find = [&](auto& call, const char* name) {

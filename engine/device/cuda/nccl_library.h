@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// NCCL, opened at run time (libnccl.so.2), so that one GPU needs none of it and a missing library is a reason. Only the calls that Headroom makes are
-// declared, as NCCL's user guide documents them for 2.18 and above.
+// NCCL, opened at run time (libnccl.so.2), so that one GPU needs none of it and a missing library is a reason. Only the calls
+// that Headroom makes are declared, as NCCL's user guide documents them for 2.18 and above.
 #pragma once
 
 #include "core/result.h"

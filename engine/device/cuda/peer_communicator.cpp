@@ -63,7 +63,8 @@ class PeerCommunicator final : public Communicator {
     });
     for (int peer = 0; peer < size(); ++peer)
       if (m_group->ranks[static_cast<size_t>(peer)].device != own().device)
-        if (Status status = verifyPeerCopy(m_group->ranks[static_cast<size_t>(peer)].device, own().device); !status) return status;
+        if (Status status = verifyPeerCopy(m_group->ranks[static_cast<size_t>(peer)].device, own().device); !status)
+          return status;
     return useDevice(own().device);
   }
 
@@ -83,12 +84,15 @@ class PeerCommunicator final : public Communicator {
         if (!scratch) scratch = m_backend->peerScratch().atLeast(elements * 4, error);
         m_backend->note(error, "taking scratch memory");
         if (!scratch) break;
-        m_backend->note(cudaMemcpyPeerAsync(scratch, own().device, from, other.device, static_cast<size_t>(elements) * 4, stream), "copying from a peer");
+        m_backend->note(cudaMemcpyPeerAsync(scratch, own().device, from, other.device, static_cast<size_t>(elements) * 4, stream),
+                        "copying from a peer");
         from = scratch;
       }
       const TensorView view = TensorView::of(const_cast<void*>(from), DType::F32, inout.rows, inout.cols);
-      if (peer == 0) cuda::convert(stream, inout, view);
-      else cuda::add(stream, inout, view);
+      if (peer == 0)
+        cuda::convert(stream, inout, view);
+      else
+        cuda::add(stream, inout, view);
     }
     m_backend->note(cudaEventRecord(mine.done, stream), "recording an event");
     ++m_collectives;
@@ -122,8 +126,8 @@ class PeerCommunicator final : public Communicator {
         from = scratch;
       }
       const size_t width = static_cast<size_t>(columns) * 4;
-      m_backend->note(cudaMemcpy2DAsync(to.data, static_cast<size_t>(to.stride) * 4, from, width, width, static_cast<size_t>(in.rows),
-                                        cudaMemcpyDeviceToDevice, stream),
+      m_backend->note(cudaMemcpy2DAsync(to.data, static_cast<size_t>(to.stride) * 4, from, width, width,
+                                        static_cast<size_t>(in.rows), cudaMemcpyDeviceToDevice, stream),
                       "gathering columns");
     }
     m_backend->note(cudaEventRecord(turnOf(m_rank).done, stream), "recording an event");
@@ -138,10 +142,12 @@ class PeerCommunicator final : public Communicator {
 
  private:
   PeerRank& own() { return m_group->ranks[static_cast<size_t>(m_rank)]; }
-  PeerRank::Turn& turnOf(int rank) { return m_group->ranks[static_cast<size_t>(rank)].turns[static_cast<size_t>(m_collectives % 2)]; }
+  PeerRank::Turn& turnOf(int rank) {
+    return m_group->ranks[static_cast<size_t>(rank)].turns[static_cast<size_t>(m_collectives % 2)];
+  }
 
-  // Copies `view` where peers may read it, and meets them. When a rank is through the meeting, all have recorded the events of this collective and all
-  // that came before.
+  // Copies `view` where peers may read it, and meets them. When a rank is through the meeting, all have recorded the events of
+  // this collective and all that came before.
   Status publish(TensorView view) {
     PeerRank::Turn& turn = turnOf(m_rank);
     const cudaStream_t stream = m_backend->stream();
@@ -160,8 +166,8 @@ class PeerCommunicator final : public Communicator {
     }
     if (view.cols > 0) {
       const size_t width = static_cast<size_t>(view.cols) * 4;
-      m_backend->note(cudaMemcpy2DAsync(turn.data, width, view.data, static_cast<size_t>(view.stride) * 4, width, static_cast<size_t>(view.rows),
-                                        cudaMemcpyDeviceToDevice, stream),
+      m_backend->note(cudaMemcpy2DAsync(turn.data, width, view.data, static_cast<size_t>(view.stride) * 4, width,
+                                        static_cast<size_t>(view.rows), cudaMemcpyDeviceToDevice, stream),
                       "copying for peers");
     }
     m_backend->note(cudaEventRecord(turn.ready, stream), "recording an event");
@@ -206,7 +212,8 @@ class PeerLink final : public PipelineLink {
     Slot& slot = m_slots[static_cast<uint32_t>(message) % m_slots.size()];
     const cudaStream_t stream = m_sender->stream();
     if (slot.wasFreed) m_sender->note(cudaStreamWaitEvent(stream, slot.freed, 0), "waiting for the next stage");
-    m_sender->note(cudaMemcpyPeerAsync(slotView(message, hidden).data, m_receiver->device(), hidden.data, m_sender->device(), bytesOf(hidden), stream),
+    m_sender->note(cudaMemcpyPeerAsync(slotView(message, hidden).data, m_receiver->device(), hidden.data, m_sender->device(),
+                                       bytesOf(hidden), stream),
                    "sending hidden states");
     m_sender->note(cudaEventRecord(slot.sent, stream), "recording an event");
     m_sent.fetch_add(1, std::memory_order_acq_rel);
@@ -225,8 +232,9 @@ class PeerLink final : public PipelineLink {
     Slot& slot = m_slots[static_cast<uint32_t>(message) % m_slots.size()];
     const cudaStream_t stream = m_receiver->stream();
     m_receiver->note(cudaStreamWaitEvent(stream, slot.sent, 0), "waiting for the stage before");
-    m_receiver->note(cudaMemcpyAsync(hidden.data, slotView(message, hidden).data, bytesOf(hidden), cudaMemcpyDeviceToDevice, stream),
-                     "receiving hidden states");
+    m_receiver->note(
+        cudaMemcpyAsync(hidden.data, slotView(message, hidden).data, bytesOf(hidden), cudaMemcpyDeviceToDevice, stream),
+        "receiving hidden states");
     m_receiver->note(cudaEventRecord(slot.freed, stream), "recording an event");
     slot.wasFreed = true;
     m_received.fetch_add(1, std::memory_order_acq_rel);
@@ -278,7 +286,8 @@ class PeerLink final : public PipelineLink {
 std::vector<std::unique_ptr<Communicator>> makePeerCommunicators(const std::vector<int>& devices) {
   auto group = std::make_shared<PeerGroup>(devices);
   std::vector<std::unique_ptr<Communicator>> communicators;
-  for (size_t rank = 0; rank < devices.size(); ++rank) communicators.push_back(std::make_unique<PeerCommunicator>(group, static_cast<int>(rank)));
+  for (size_t rank = 0; rank < devices.size(); ++rank)
+    communicators.push_back(std::make_unique<PeerCommunicator>(group, static_cast<int>(rank)));
   return communicators;
 }
 
@@ -306,8 +315,9 @@ Status verifyPeerCopy(int from, int to) {
   if (error) return tl::unexpected(cudaFailure(to, fmt::format("trying a copy from cuda:{}", from), error));
   for (size_t i = 0; i < kWords; ++i)
     if (sent[i] != received[i])
-      return failure(fmt::format("copy from cuda:{} to cuda:{}", from, to), fmt::format("{:#010x} at byte {}", received[i], i * 4),
-                     fmt::format("{:#010x}", sent[i]), "turn off PCIe ACS or the IOMMU's translation, or use one device");
+      return failure(fmt::format("copy from cuda:{} to cuda:{}", from, to),
+                     fmt::format("{:#010x} at byte {}", received[i], i * 4), fmt::format("{:#010x}", sent[i]),
+                     "turn off PCIe ACS or the IOMMU's translation, or use one device");
   return {};
 }
 
