@@ -144,6 +144,7 @@ struct OpenAiRoutes::Impl {
   // What other servers of this API have at such a path, and why this one does not.
   static std::optional<ApiError> whyNotHere(const std::string& path) {
     static const std::map<std::string, std::string, std::less<>> kReasons{
+        {"/v1/responses", "Chat completions take the same messages, tools and forms of answers."},
         {"/v1/embeddings", "This model makes text, no embeddings: it declares no pooling of its hidden states."},
         {"/v1/rerank", "This model makes text and scores no documents."},
         {"/v1/score", "This model makes text and scores no pairs."},
@@ -153,7 +154,7 @@ struct OpenAiRoutes::Impl {
         {"/v1/moderations", "This model makes text and judges none."},
         {"/v1/files", "This server keeps no files."},
         {"/v1/batches", "This server runs no batches; send the requests at the same time."},
-        {"/v1/assistants", "This server keeps no assistants; chat completions and responses take tools."}};
+        {"/v1/assistants", "This server keeps no assistants; chat completions take tools."}};
     const auto found = kReasons.find(path);
     if (found == kReasons.end()) return std::nullopt;
     return ApiError{404, fmt::format("{} is not offered. {}", path, found->second), {}, "invalid_request_error", "not_offered"};

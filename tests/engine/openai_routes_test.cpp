@@ -577,6 +577,7 @@ class OpenAiRoutesTest : public QObject {
 
   void saysWhatItDoesNotOffer() {
     FakeServer server;
+    QVERIFY(parsed(server.post("/v1/responses", {{"input", "x"}}))["error"]["message"].get<std::string>().find("Chat completions") != std::string::npos);
     const RawResponse embeddings = server.post("/v1/embeddings", {{"input", "x"}});
     QCOMPARE(embeddings.status, 404);
     QVERIFY(parsed(embeddings)["error"]["message"].get<std::string>().find("pooling") != std::string::npos);
