@@ -73,6 +73,9 @@ MODELS = {
                         partial_rotary_factor=0.5, linear_conv_kernel_dim=4, linear_key_head_dim=6, linear_value_head_dim=8, linear_num_key_heads=2,
                         linear_num_value_heads=4, moe_intermediate_size=16, shared_expert_intermediate_size=20, num_experts=6, num_experts_per_tok=2,
                         norm_topk_prob=True, decoder_sparse_step=1, mlp_only_layers=[], attention_bias=False),
+    "qwen3_5": model("Qwen3_5ForCausalLM", "qwen3_5_text", 32, 4, (4, 2), head_dim=8, intermediate_size=40, full_attention_interval=4,
+                     partial_rotary_factor=0.5, linear_conv_kernel_dim=4, linear_key_head_dim=6, linear_value_head_dim=8, linear_num_key_heads=2,
+                     linear_num_value_heads=4, attention_bias=False),
 }
 
 
@@ -80,7 +83,7 @@ MODELS = {
 def fill(network, seed):
     """Random weights that keep activations near 1 and leave no norm, bias or sink at its neutral value, rounded to bfloat16."""
     random = torch.Generator().manual_seed(seed)
-    offset = 1.0 if network.config.model_type == "qwen3_next" else 0.0
+    offset = 1.0 if network.config.model_type in ("qwen3_next", "qwen3_5_text") else 0.0
     biases = [(name, buffer) for name, buffer in network.named_buffers() if name.endswith("e_score_correction_bias")]
     for name, weight in [*network.named_parameters(), *biases]:
         noise = torch.randn(weight.shape, generator=random)

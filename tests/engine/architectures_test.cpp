@@ -14,8 +14,9 @@ using namespace headroom::engine::test;
 namespace {
 const std::string kModels = std::string(HEADROOM_TEST_DATA) + "/models/architectures/";
 constexpr double kTolerance = 1e-3;
-const char* const kNames[] = {"mixtral",    "qwen2_moe",  "qwen3_moe", "gpt_oss", "deepseek_v2", "deepseek_v3",   "glm4_moe",
-                              "minimax_m2", "granitemoe", "llama4",    "olmo2",   "olmo3",       "phi3_longrope", "qwen3_next"};
+const char* const kNames[] = {"mixtral",     "qwen2_moe", "qwen3_moe",     "gpt_oss",    "deepseek_v2",
+                              "deepseek_v3", "glm4_moe",  "minimax_m2",    "granitemoe", "llama4",
+                              "olmo2",       "olmo3",     "phi3_longrope", "qwen3_next", "qwen3_5"};
 // The same weights as GGUF files have them.
 const char* const kGgufs[] = {"mixtral", "qwen2_moe", "gpt_oss", "deepseek_v3", "glm4_moe", "minimax_m2"};
 }  // namespace
