@@ -122,7 +122,7 @@ class PlannerTest : public QObject {
     QTest::newRow("length beyond the positions") << "--max-model-len" << 0;
     QTest::newRow("utilization") << "--gpu-memory-utilization" << 1;
     QTest::newRow("compute in blocks") << "--dtype" << 2;
-    QTest::newRow("cache in 8 bits") << "--kv-cache-dtype" << 3;
+    QTest::newRow("cache in 4-bit blocks") << "--kv-cache-dtype" << 3;
     QTest::newRow("quantization") << "--quantization" << 4;
     QTest::newRow("no requests") << "--concurrency" << 5;
     QTest::newRow("no sequences") << "--max-num-seqs" << 6;
@@ -134,7 +134,7 @@ class PlannerTest : public QObject {
     if (which == 0) options.maxModelLen = 1 << 20;
     if (which == 1) options.gpuMemoryUtilization = 1.2;
     if (which == 2) options.dtype = DType::Q4_1;
-    if (which == 3) options.kvCacheDType = DType::F8E4M3;
+    if (which == 3) options.kvCacheDType = DType::Q4_1;
     if (which == 4) options.quantization = "awq";
     if (which == 5) options.concurrency = 0;
     if (which == 6) options.maxNumSeqs = 0;
