@@ -2199,6 +2199,10 @@
         <source>a layout as `plan --format json` prints it</source>
         <translation>`plan --format json` 输出的布局</translation>
     </message>
+    <message>
+        <source>NVML: found no libnvidia-ml.so.1, expected the NVIDIA driver&apos;s library; GPUs cannot be watched without it</source>
+        <translation>NVML：没有找到 libnvidia-ml.so.1，应有 NVIDIA 驱动的库；没有它无法查看 GPU</translation>
+    </message>
 </context>
 <context>
     <name>Headroom</name>

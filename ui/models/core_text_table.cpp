@@ -616,6 +616,9 @@ constexpr const char* kTemplates[] = {
     QT_TRANSLATE_NOOP("Core", "a model with a config.json"),
     QT_TRANSLATE_NOOP("Core", "a GGUF can be planned as another GGUF type"),
     QT_TRANSLATE_NOOP("Core", "a layout as `plan --format json` prints it"),
+    // What the engine says where it cannot follow GPUs.
+    QT_TRANSLATE_NOOP(
+        "Core", "NVML: found no libnvidia-ml.so.1, expected the NVIDIA driver's library; GPUs cannot be watched without it"),
 };
 
 }  // namespace

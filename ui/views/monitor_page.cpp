@@ -5,6 +5,7 @@
 #include "ui/charts/time_chart.h"
 #include "ui/client/engine_session.h"
 #include "ui/client/gpu_watch.h"
+#include "ui/models/core_text.h"
 #include "ui/models/engine_history.h"
 #include "ui/models/gpu_list_model.h"
 #include "ui/settings/app_settings.h"
@@ -131,7 +132,7 @@ void MonitorPage::Private::refreshGpus() {
   const bool sized = gpus.rowCount() == static_cast<int>(watch.readings().size());
   gpus.setReadings(watch.readings());
   gpuTable->setVisible(gpus.rowCount() > 0);
-  gpuReason->setText(watch.reason());
+  gpuReason->setText(coreText(watch.reason().toStdString()));
   gpuCard->setVisible(gpus.rowCount() > 0 || !watch.reason().isEmpty());
   if (sized || gpus.rowCount() == 0) return;
   gpuTable->resizeColumnsToContents();
