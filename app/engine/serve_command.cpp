@@ -126,6 +126,14 @@ Result<std::optional<DType>> readDType(const std::string& option, const std::str
   return dtype;
 }
 
+Result<std::optional<DType>> readKvDType(const std::string& text, DeviceKind device) {
+  const auto dtype = parseDType(text);
+  if (dtype != DType::F8E4M3 && dtype != DType::F8E5M2) return readDType("--kv-cache-dtype", text);
+  if (device == DeviceKind::Cpu) return dtype;
+  return failure("--kv-cache-dtype", text + " on CUDA", "auto, float32, float16 or bfloat16",
+                 "FP8 caches run on host devices: --device cpu");
+}
+
 Result<std::vector<int>> readGpus(const std::string& text) {
   std::vector<int> gpus;
   std::stringstream items(text);
@@ -238,7 +246,7 @@ Result<Prepared> prepare(ServeArguments& arguments, Log& log) {
   PlanOptions options;
   const auto dtype = readDType("--dtype", arguments.dtype);
   if (!dtype) return pass(dtype);
-  const auto kvDType = readDType("--kv-cache-dtype", arguments.kvCacheDType);
+  const auto kvDType = readKvDType(arguments.kvCacheDType, prepared.device);
   if (!kvDType) return pass(kvDType);
   options.dtype = *dtype;
   options.kvCacheDType = *kvDType;
