@@ -365,7 +365,9 @@ void LayoutEvaluator::predict(LayoutPlan& plan, const ReplicaPlan& replica, int6
                      answer.itlMs,
                      answer.prefillTokensPerSecond,
                      answer.ttftMs,
-                     answer.source};
+                     answer.source,
+                     answer.itlError,
+                     answer.ttftError};
   }
   plan.predicted = found->second;
   if (plan.predicted.throughputTokensPerSecond) {

@@ -52,6 +52,8 @@ json layoutPlanJson(const LayoutPlan& plan) {
                  {"itl_ms", valueJson(p.itlMs)},
                  {"prefill_tokens_per_s", valueJson(p.prefillTokensPerSecond)},
                  {"ttft_ms", valueJson(p.ttftMs)},
+                 {"itl_error", valueJson(p.itlError)},
+                 {"ttft_error", valueJson(p.ttftError)},
                  {"source", p.source}};
   }
   json answers, partition, waste = json::array();

@@ -70,6 +70,7 @@ struct Prediction {
   std::optional<double> throughputTokensPerSecond;  // all of them
   std::optional<double> itlMs, prefillTokensPerSecond, ttftMs;
   std::string source;  // "modelled: …"
+  std::optional<double> itlError, ttftError;  // shares within which nine of ten timed cases of the model's kind lie
 };
 
 // What a layout has room for beyond the asked load.

@@ -89,8 +89,26 @@ constexpr double kSendStartUs = 10.0;
 constexpr double kPcieReduceStartUs = 4.5, kPcieReduceShare = 0.58;
 // A packed weight is unpacked while it is read.
 constexpr double kPackedShare = 0.75;
-// Of the first prompts that wait behind others, by requests at once (closed loop, all start together).
-constexpr double kQueueBase = 1.1, kQueuePerRequest = 1.0 / 18.0;
+// Several requests in a closed loop that all start together. The first token waits for the share of the others' prompts that is
+// read before, for the host to launch the layers' kernels, and for it to parse the requests.
+constexpr double kOwnPrompt = 0.8, kPromptsBefore = 1.0 / 22.0;
+constexpr double kLaunchUsOfLayer = 400.0, kParseUsOfRequest = 1500.0;
+
+// Nine of ten timed cases of a kind lie within these shares of the prediction: time between tokens under load, and the time of a
+// single prompt. From some 350 published runs and interpolated kernel timings.
+struct ErrorBand {
+  double itl, ttft;
+};
+ErrorBand errorBandOf(const ModelConfig& config, MatrixFormat format) {
+  bool latent = false, experts = false;
+  for (const LayerSpec& layer : config.layers) {
+    latent = latent || layer.attention == AttentionKind::Latent;
+    experts = experts || layer.ffn == FfnKind::MixtureOfExperts;
+  }
+  if (latent) return {0.25, 0.35};
+  if (experts) return {0.27, 0.40};
+  return format == MatrixFormat::SixteenBit ? ErrorBand{0.18, 0.20} : ErrorBand{0.25, 0.45};
+}
 
 const Generation& generationOf(const GpuSpec& gpu) {
   std::string_view name = gpu.architecture;
@@ -292,9 +310,16 @@ RooflineAnswer predictSpeed(const RooflineQuestion& q) {
   answer.decodeTokensPerSecond = 1e6 / alone;
   answer.itlMs = itl / 1e3;
   answer.prefillTokensPerSecond = input * 1e6 / prompt;
-  const double ttft = requests > 1 ? prompt * (kQueueBase + requests * kQueuePerRequest) : prompt;
+  // A single prompt: without the host's time.
+  const double ttft = requests > 1
+                          ? prompt * (kOwnPrompt + requests * kPromptsBefore) +
+                                kLaunchUsOfLayer * static_cast<double>(q.config->layerCount()) + kParseUsOfRequest * requests
+                          : prompt;
   answer.ttftMs = ttft / 1e3;
   answer.throughputTokensPerSecond = requests * output * 1e6 / (ttft + itl * std::max(0.0, output - 1));
+  const ErrorBand band = errorBandOf(*q.config, q.format);
+  answer.itlError = band.itl;
+  answer.ttftError = band.ttft;
   answer.source = "modelled: bandwidth, compute and links of the catalog at shares that timed kernels reach";
   return answer;
 }

@@ -30,6 +30,7 @@ struct RooflineQuestion {
 
 struct RooflineAnswer {
   std::optional<double> decodeTokensPerSecond, throughputTokensPerSecond, itlMs, prefillTokensPerSecond, ttftMs;
+  std::optional<double> itlError, ttftError;  // shares within which nine of ten timed cases of the model's kind lie
   std::string source;
 };
 
