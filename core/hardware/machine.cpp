@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cmath>
 #include <fstream>
+#include <limits>
 
 namespace headroom {
 namespace {
@@ -68,10 +69,12 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-// Takes a whole number from the front of `text`; false when there is none or it is absurd.
+// Takes a whole number from the front of `text`; false when there is none. A number too large for an int is the largest one, so that
+// the caller's bound refuses it as a number.
 bool takeCount(std::string_view& text, int& count) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
-  if (error != std::errc() || end == text.data()) return false;
+  if (error == std::errc::invalid_argument || end == text.data()) return false;
+  if (error == std::errc::result_out_of_range) count = *text.data() == '-' ? std::numeric_limits<int>::min() : std::numeric_limits<int>::max();
   text.remove_prefix(static_cast<size_t>(end - text.data()));
   return true;
 }
@@ -111,6 +114,9 @@ std::string nearestNames(std::string_view written) {
 Result<GpuSpec> gpuOf(std::string_view text, const std::string& where) {
   if (const GpuSpec* known = findGpu(text)) return *known;
   if (std::optional<Bytes> memory = parseMemory(text)) {
+    constexpr Bytes kLeastMemory = 16_MiB;
+    if (*memory < kLeastMemory)
+      return failure(where, fmt::format("a GPU of {} bytes", memory->count()), "at least 16 MiB each", "write the unit: 24GiB");
     GpuSpec spec;
     spec.name = std::string(text);
     spec.memory = *memory;

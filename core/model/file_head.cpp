@@ -48,6 +48,8 @@ Result<int64_t> regularFileSize(const std::filesystem::path& file) {
 }
 
 Result<std::string> readFileHead(const std::filesystem::path& file, int64_t count) {
+  // Opening a pipe or a terminal would wait for a writer.
+  if (const auto size = regularFileSize(file); !size) return tl::unexpected(size.error());
   std::ifstream stream(file, std::ios::binary);
   if (!stream) return failure(file.string(), std::strerror(errno), "a file that can be read");
   std::string bytes(static_cast<size_t>(count), '\0');
@@ -66,6 +68,7 @@ Result<std::string> readTextFile(const std::filesystem::path& file, int64_t limi
 }
 
 std::string describeBytes(std::string_view bytes) {
+  if (bytes.empty()) return "nothing (an empty file)";
   bytes = bytes.substr(0, 16);
   const auto end = std::find_if(bytes.begin(), bytes.end(), [](char c) { return c < ' ' || c > '~'; });
   const auto printable = bytes.substr(0, static_cast<size_t>(end - bytes.begin()));
@@ -95,7 +98,7 @@ std::optional<Error> explainForeignFile(std::string_view head, int64_t fileSize,
     return Error{where, fmt::format("a server's message: {}", std::string(text.substr(0, 80))), expected,
                  "download it again with access to the model"};
   if (head.size() >= 8 && std::all_of(head.begin(), head.end(), [](char c) { return c == 0; }))
-    return Error{where, "only zero bytes at the begin", expected,
+    return Error{where, "only zero bytes at the beginning", expected,
                  "the download was reserved on disk and never filled; download it again"};
   return std::nullopt;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Private to core/model: the beginning of a file as bytes, and what a file that is not a model file really is.
+// For readers of model files: the beginning of a file as bytes, and what a file that is not a model file really is.
 #pragma once
 
 #include "core/result.h"
@@ -15,7 +15,7 @@ namespace headroom {
 // The size of a regular file; an error for a missing file, a folder or a file that may not be read.
 Result<int64_t> regularFileSize(const std::filesystem::path& file);
 
-// Up to `count` bytes from the file's begin.
+// Up to `count` bytes from the file's beginning. Never waits: a pipe or a device is an error.
 Result<std::string> readFileHead(const std::filesystem::path& file, int64_t count);
 
 // The whole of a text file of at most `limit` bytes.

@@ -331,7 +331,7 @@ Result<GgufParse> parseGgufHeader(std::string_view head, int64_t fileSize, bool 
   static_assert(std::endian::native == std::endian::little, "GGUF numbers are read as they lie");
   if (auto foreign = explainForeignFile(head.substr(0, 256), fileSize, where, "a GGUF file")) return tl::unexpected(*foreign);
   if (!head.starts_with("GGUF"))
-    return failure(where, fmt::format("{} at the begin of {} bytes", describeBytes(head), fileSize),
+    return failure(where, fmt::format("{} at the beginning of {} bytes", describeBytes(head), fileSize),
                    "a GGUF file, which begins \"GGUF\"", "fetch it again, or open the file it belongs to");
 
   Reader reader(head, fileSize, where);

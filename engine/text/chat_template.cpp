@@ -2,13 +2,12 @@
 // Finds a model's chat templates and the tokens they name, and renders requests with them.
 #include "engine/text/chat_template.h"
 
+#include "core/model/file_head.h"
 #include "core/model/gguf_header.h"
 #include "engine/text/jinja_interpreter.h"
 #include "engine/text/jinja_parser.h"
 #include "engine/text/json_fields.h"
 
-#include <fstream>
-#include <iterator>
 #include <map>
 
 namespace headroom::engine {
@@ -24,10 +23,10 @@ struct Sources {
   std::vector<std::pair<std::string, std::string>> tokens;
 };
 
+constexpr int64_t kTextFileLimit = int64_t{64} << 20;
+
 Result<std::string> readFile(const std::filesystem::path& file) {
-  std::ifstream stream(file, std::ios::binary);
-  if (!stream) return failure(file.string(), "a file that cannot be read");
-  return std::string((std::istreambuf_iterator<char>(stream)), std::istreambuf_iterator<char>());
+  return readTextFile(file, kTextFileLimit);
 }
 
 // One template, or a list of {"name", "template"}.

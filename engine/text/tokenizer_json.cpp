@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads tokenizer.json, and from the files beside it which tokens end a sequence.
+#include "core/model/file_head.h"
 #include "engine/text/json_fields.h"
 #include "engine/text/pipeline.h"
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 
 namespace headroom::engine::text {
 namespace {
@@ -13,11 +12,11 @@ namespace {
 using nlohmann::json;
 
 Result<json> readJson(const std::filesystem::path& file) {
-  std::ifstream stream(file, std::ios::binary);
-  if (!stream) return failure(file.string(), "a file that cannot be read", "JSON");
-  const std::string text((std::istreambuf_iterator<char>(stream)), std::istreambuf_iterator<char>());
+  constexpr int64_t kLimit = int64_t{512} << 20;
+  const auto text = readTextFile(file, kLimit);
+  if (!text) return tl::unexpected(text.error());
   try {
-    return json::parse(text);
+    return json::parse(*text);
   } catch (const json::exception& fault) {
     return failure(file.string(), fault.what(), "JSON", "the download may be incomplete");
   }

@@ -52,7 +52,7 @@ class MachineTest : public QObject {
   void refusesNonsense_data() {
     QTest::addColumn<QString>("text");
     for (const char* text : {"", "0xA100", "-1xA100", "2x", "x", "5", "2n", "2nxH100", "6xA800-80GB,", ",", "99999999999xA100",
-                             "5000xA100", "1x0GiB", "1x-3GiB", "1xNaNGiB", "1x1e300GiB", "2n3000xH100", "\xff\xfe"}) {
+                             "5000xA100", "1x0GiB", "1x-3GiB", "1xNaNGiB", "1x1e300GiB", "2n3000xH100", "1x15MiB", "6x0.0000001GiB", "\xff\xfe"}) {
       QTest::newRow(text) << QString::fromLatin1(text);
     }
   }
@@ -61,6 +61,13 @@ class MachineTest : public QObject {
     const auto machine = parseMachine(text.toStdString());
     QVERIFY(!machine);
     QVERIFY(!machine.error().message().empty());
+  }
+
+  void refusesACountBeyondAnInteger() {
+    const auto machine = parseMachine("99999999999xA100-80GB");
+    QVERIFY(!machine);
+    const std::string message = machine.error().message();
+    QVERIFY2(message.find("1 to") != std::string::npos, message.c_str());
   }
 
   void hostDevicesShareHalfTheMemory() {

@@ -7,6 +7,8 @@
 #include <QTemporaryDir>
 #include <QtTest>
 
+#include <sys/stat.h>
+
 #include <fstream>
 
 using namespace headroom;
@@ -236,6 +238,17 @@ class OpenModelTest : public QObject {
     refuses(folder(), "GGUF files (x.gguf) and no config.json");
     write("w.safetensors", safetensors(llama()));
     refuses(folder() + "/w.safetensors", "weights without config.json beside them");
+    write("empty.bin", "");
+    refuses(folder() + "/empty.bin", "nothing (an empty file)");
+  }
+
+  // Opening a pipe would wait for a writer that may never come.
+  void refusesAPipe() {
+    const std::string pipe = folder() + "/pipe";
+    QCOMPARE(mkfifo(pipe.c_str(), 0600), 0);
+    refuses(pipe, "not a regular file");
+    QVERIFY(QFile::rename(QString::fromStdString(pipe), QString::fromStdString(folder() + "/config.json")));
+    refuses(folder(), "not a regular file");
   }
 
   // The file's name without shard and type; general.name only where nothing else is left of it.

@@ -210,7 +210,11 @@ class OpenAiRequestsTest : public QObject {
     QCOMPARE(*fit(kText, R"({"max_tokens": "<absent>"})", 120), 8);   // what is left
     QCOMPARE(*fit(kChat, R"({"max_tokens": "<absent>"})", 28), 100);  // all that is left
     QCOMPARE(*fit(kText, R"({"max_tokens": 8})", 120), 8);
+    const auto nothing = fit(kText, "{}", 0);
+    QVERIFY(!nothing.has_value());
+    QCOMPARE(nothing.error().code, "");
     const auto tooLong = fit(kText, R"({"max_tokens": 9})", 120);
+    QCOMPARE(tooLong.error().code, "context_length_exceeded");
     QVERIFY(!tooLong.has_value());
     QVERIFY2(tooLong.error().message.find("120") != std::string::npos && tooLong.error().message.find("128") != std::string::npos,
              tooLong.error().message.c_str());
