@@ -14,6 +14,7 @@ namespace headroom::engine {
 namespace {
 
 void copyRows(TensorView to, TensorView from) {
+  if (from.cols == 0) return;  // a rank without columns has no memory to name
   if (to.data == from.data) return;
   for (int64_t row = 0; row < from.rows; ++row)
     std::memcpy(to.row<float>(row), from.row<float>(row), static_cast<size_t>(from.cols) * sizeof(float));

@@ -275,7 +275,7 @@ class OpenAiRequestsTest : public QObject {
   }
 
   void writesStringsAsJson() {
-    const std::string text = std::string("a\"\\\n\t\x01 ü 🙂 \xff\xf0\x9f z", 24);
+    const std::string text = std::string("a\"\\\n\t\x01 ü 🙂 \xff\xf0\x9f z");
     const std::string json = jsonString(text);
     QVERIFY(Json::accept(json));
     QCOMPARE(Json::parse(json).get<std::string>(), validUtf8(text));

@@ -468,7 +468,10 @@ void TimeChart::Private::hover(const QPoint& position) {
 TimeChart::TimeChart(QWidget* parent) : QWidget(parent), d(std::make_unique<Private>(*this)) { d->build(); }
 
 // The children go first: what they emit while they go must still find the private part.
-TimeChart::~TimeChart() { qDeleteAll(findChildren<QWidget*>(QString(), Qt::FindDirectChildrenOnly)); }
+TimeChart::~TimeChart() {
+  d->view->viewport()->removeEventFilter(this);  // the view's own end sends events
+  qDeleteAll(findChildren<QWidget*>(QString(), Qt::FindDirectChildrenOnly));
+}
 
 void TimeChart::setTitle(const QString& title) {
   d->title = title;
