@@ -272,7 +272,7 @@ class CpuBackendTest : public QObject {
 
   void matricesOfUnknownTypesAreRefused() {
     const auto backend = makeCpuBackend({});
-    const auto type = backend->makeMatrix(DType::IQ1_S, 16, 256, "layers.0 q_proj");
+    const auto type = backend->makeMatrix(DType::I16, 16, 256, "layers.0 q_proj");
     QVERIFY(!type);
     QCOMPARE(type.error().where, std::string("layers.0 q_proj"));
     const auto width = backend->makeMatrix(DType::Q8_0, 16, 40, "layers.0 k_proj");
