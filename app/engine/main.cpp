@@ -3,7 +3,11 @@
 
 #include <CLI/CLI.hpp>
 
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
+#include <iostream>
+#include <system_error>
 
 namespace headroom::app {
 int fail(int status, const std::string& message) {
@@ -15,8 +19,18 @@ int fail(int status, const std::string& message) {
 std::string commandNames(const CLI::App& app) {
   const auto commands = app.get_subcommands([](const CLI::App*) { return true; });
   std::string names;
-  for (size_t i = 0; i < commands.size(); ++i) names += (i == 0 ? "" : i + 1 == commands.size() ? " or " : ", ") + commands[i]->get_name();
+  for (size_t i = 0; i < commands.size(); ++i)
+    names += (i == 0 ? "" : i + 1 == commands.size() ? " or " : ", ") + commands[i]->get_name();
   return names;
+}
+
+// What was printed is on its way only once it is flushed: a full disk shows here. Status of the command, or kFailed.
+int withOutputWritten(int status) {
+  std::cout.flush();
+  errno = 0;
+  if (std::fflush(stdout) == 0 && !std::ferror(stdout) && std::cout.good()) return status;
+  return fail(kFailed, std::string("standard output: found ") + (errno ? std::strerror(errno) : "a failed write") +
+                           ", expected room for the whole output; what was printed is cut");
 }
 }  // namespace headroom::app
 
@@ -37,15 +51,21 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp& help) {
-    return app.exit(help);
+    return withOutputWritten(app.exit(help));
   } catch (const CLI::CallForAllHelp& help) {
-    return app.exit(help);
+    return withOutputWritten(app.exit(help));
   } catch (const CLI::RequiredError& error) {
     if (!app.get_subcommands().empty()) return fail(kBadInput, error.what());
-    return fail(kBadInput, argc > 1 ? "command: found \"" + std::string(argv[1]) + "\", expected " + commandNames(app) + "; see headroom-engine --help"
+    return fail(kBadInput, argc > 1 ? "command: found \"" + std::string(argv[1]) + "\", expected " + commandNames(app) +
+                                          "; see headroom-engine --help"
                                     : "command: found none, expected " + commandNames(app) + "; see headroom-engine --help");
   } catch (const CLI::ParseError& error) {
     return fail(kBadInput, error.what());
   }
-  return run ? run() : kBadInput;
+  if (!run) return kBadInput;
+  try {
+    return withOutputWritten(run());
+  } catch (const std::system_error& error) {  // how {fmt} tells of a stream that takes no more
+    return fail(kFailed, std::string("standard output: found ") + error.what() + ", expected room for the whole output");
+  }
 }

@@ -188,9 +188,11 @@ Result<std::optional<ParallelLayout>> readLayout(ServeArguments& arguments) {
 Result<DeviceKind> chooseDevice(const ServeArguments& arguments, const FoundDevices& found, Log& log) {
   if (arguments.device == "cpu") return DeviceKind::Cpu;
   if (found.cudaModule) return DeviceKind::Cuda;
-  if (arguments.device == "cuda")
-    return failure("--device cuda", "no CUDA device: " + found.cudaOffReason, "a CUDA device",
-                   "--device cpu runs on host devices");
+  if (arguments.device == "cuda") {
+    std::string reason = found.cudaOffReason;
+    if (reason.ends_with('.')) reason.pop_back();
+    return failure("--device cuda", reason, "a CUDA device that can be used", "--device cpu runs on host devices");
+  }
   log.info(found.cudaOffReason + " Serving on host devices.");
   return DeviceKind::Cpu;
 }
@@ -242,6 +244,10 @@ Result<Prepared> prepare(ServeArguments& arguments, Log& log) {
       return failure(fmt::format("rank {}", rank.rank), fmt::format("device {}", rank.gpu),
                      fmt::format("one of the {} devices of this machine", prepared.machine.size()),
                      "use smaller --tp, --pp or --dp");
+  if (*device == DeviceKind::Cpu && host.memoryEach)
+    if (const Bytes most(hostMemory().count() / host.count); *host.memoryEach > most)
+      return failure("--device-memory", fmt::format("{} for each of {} host devices", arguments.deviceMemory, host.count),
+                     fmt::format("at most {} MiB each, which is all the memory of this machine", most.count() >> 20));
 
   PlanOptions options;
   const auto dtype = readDType("--dtype", arguments.dtype);
@@ -279,7 +285,8 @@ void showProgress(const EngineState& state, Log& log) {
 }
 
 // Follows the engine until it fails or a signal comes; the exit status.
-int follow(Engine& engine, Server& server, Signals& signals, const std::string& name, const ParallelLayout& layout, double drainSeconds, Log& log) {
+int follow(Engine& engine, Server& server, Signals& signals, const std::string& name, const ParallelLayout& layout,
+           double drainSeconds, Log& log) {
   bool ready = false;
   const auto begun = std::chrono::steady_clock::now();
   while (true) {
@@ -400,9 +407,14 @@ std::vector<CLI::Option*> addServeOptions(CLI::App& command, ServeArguments& a) 
   command.add_option("--gpu-memory-utilization", a.gpuMemoryUtilization, "Share of each device's memory to use (0.9)")
       ->check(CLI::Range(0.01, 1.0));
   command.add_option("--dtype", a.dtype, "auto, float32 (exact), bfloat16 or float16")->capture_default_str();
-  command.add_option("--kv-cache-dtype", a.kvCacheDType, "auto, float32, bfloat16, float16, fp8_e4m3 or fp8_e5m2")->capture_default_str();
-  command.add_option("--max-requests", a.server.maxRequests, "Requests answered at the same time; more get status 429 (no limit)")->check(positive);
-  command.add_option("--request-timeout", a.server.requestTimeout, "Seconds for a whole answer; a later one ends with an error (no limit)")
+  command.add_option("--kv-cache-dtype", a.kvCacheDType, "auto, float32, bfloat16, float16, fp8_e4m3 or fp8_e5m2")
+      ->capture_default_str();
+  command
+      .add_option("--max-requests", a.server.maxRequests, "Requests answered at the same time; more get status 429 (no limit)")
+      ->check(positive);
+  command
+      .add_option("--request-timeout", a.server.requestTimeout,
+                  "Seconds for a whole answer; a later one ends with an error (no limit)")
       ->check(CLI::Range(0.001, 1e6));
   command.add_option("--drain-seconds", a.drainSeconds, "How long running requests may go on after SIGTERM or SIGINT")
       ->check(CLI::Range(0.0, 1e6))

@@ -68,6 +68,13 @@ QStringList small(const QString& model = kModel, const QStringList& more = {}) {
          more;
 }
 
+// The same with another value of one option.
+QStringList with(const QString& option, const QString& value) {
+  QStringList arguments = small();
+  arguments[arguments.indexOf(option) + 1] = value;
+  return arguments;
+}
+
 }  // namespace
 
 class ServeCommandTest : public QObject {
@@ -117,11 +124,12 @@ class ServeCommandTest : public QObject {
     QTest::newRow("no model") << QStringList{} << "MODEL";
     QTest::newRow("no such file") << small("/no/such/model") << "/no/such/model";
     QTest::newRow("unknown option") << small(kModel, {"--fast"}) << "--fast";
-    QTest::newRow("wrong device") << small(kModel, {"--device", "tpu"}) << "tpu";
-    QTest::newRow("wrong memory") << small(kModel, {"--device-memory", "much"}) << "--device-memory";
-    QTest::newRow("wrong dtype") << small(kModel, {"--dtype", "int3"}) << "--dtype";
+    QTest::newRow("wrong device") << with("--device", "tpu") << "tpu";
+    QTest::newRow("wrong memory") << with("--device-memory", "much") << "--device-memory: found much";
+    QTest::newRow("wrong dtype") << with("--dtype", "int3") << "--dtype: found int3";
     QTest::newRow("too little memory") << QStringList{kModel, "--device", "cpu", "--device-memory", "1MiB", "--port", "0"}
                                        << "budget";
+    QTest::newRow("more memory than the machine's") << with("--device-memory", "900TiB") << "all the memory of this machine";
     QTest::newRow("too many ranks") << small(kModel, {"--tp", "1000"}) << "head";
     QTest::newRow("no layout file") << small(kModel, {"--layout", "/no/such/layout.json"}) << "/no/such/layout.json";
     QTest::newRow("GPUs of the CPU") << small(kModel, {"--gpus", "0,1"}) << "--gpus";
@@ -137,6 +145,26 @@ class ServeCommandTest : public QObject {
   }
 
   // A rank that dies while it serves: whoever waits hears why, and the process ends with the reason as its last line.
+  // A full disk is told, whatever was to be printed.
+  void saysThatOutputCannotBeWritten_data() {
+    QTest::addColumn<QStringList>("arguments");
+    QTest::newRow("plan") << QStringList{"plan", "Qwen/Qwen2.5-72B-Instruct", "--gpus", "6xA800-80GB"};
+    QTest::newRow("plan, JSON") << QStringList{"plan", "Qwen/Qwen2.5-72B-Instruct", "--gpus", "6xA800-80GB", "--format", "json"};
+    QTest::newRow("devices") << QStringList{"devices"};
+    QTest::newRow("help") << QStringList{"--help"};
+  }
+  void saysThatOutputCannotBeWritten() {
+    QFETCH(QStringList, arguments);
+    QProcess process;
+    process.setStandardOutputFile("/dev/full");
+    process.start(QStringLiteral(HEADROOM_BIN_DIR "/headroom-engine"), arguments);
+    QVERIFY(process.waitForFinished());
+    QCOMPARE(process.exitCode(), 3);
+    const QString errors = QString::fromUtf8(process.readAllStandardError());
+    QVERIFY2(errors.contains("standard output"), qPrintable(errors));
+    QCOMPARE(errors.count('\n'), 1);
+  }
+
   void endsWhenARankDies_data() {
     QTest::addColumn<QByteArray>("fault");
     QTest::addColumn<bool>("stream");
