@@ -260,6 +260,14 @@
         <translation>vllm@0.31 或更早版本，或 AWQ、GPTQ、FP8 检查点</translation>
     </message>
     <message>
+        <source>vLLM %1.%2 is older than what is known here: planned as %3.%4</source>
+        <translation>vLLM %1.%2 早于此处已知的版本：按 %3.%4 规划</translation>
+    </message>
+    <message>
+        <source>vllm@0.6 or newer</source>
+        <translation>vllm@0.6 或更新版本</translation>
+    </message>
+    <message>
         <source>Unsupported quantization config: bits=%1, sym=%2. vLLM 0.32 takes GPTQ with 4 or 8 symmetric bits</source>
         <translation>不支持的量化配置：bits=%1，sym=%2。vLLM 0.32 接受 4 或 8 位对称的 GPTQ</translation>
     </message>

@@ -50,6 +50,19 @@ class RulesVllmTest : public QObject {
  private slots:
   void initTestCase() { m_machine = *parseMachine("8xH100-80GB"); }
 
+  void warnsOfVersionsBeforeItsRules() {
+    const ModelSource model = qwen7b();
+    const auto warned = [&](EngineVersion version) {
+      const RuleVerdict verdict = vllmRules().check(contextOf(model, m_machine, version), {1, 1, 1});
+      return std::any_of(verdict.warnings.begin(), verdict.warnings.end(),
+                         [](const RuleFinding& finding) { return finding.rule == "vllm.version"; });
+    };
+    QVERIFY(warned({0, 1, 0}));
+    QVERIFY(warned({0, 5, 5}));
+    QVERIFY(!warned({0, 6, 0}));
+    QVERIFY(!warned({0, 32, 0}));
+  }
+
   // The published table of sizes that run, for three models.
   void acceptedSizes_data() {
     QTest::addColumn<int>("model");

@@ -90,6 +90,8 @@ constexpr const char* kTemplates[] = {
         "Unknown quantization method: %1. vLLM 0.32 removed it; AWQ, GPTQ, FP8, compressed-tensors, MXFP4 and NVFP4 remain"),
     QT_TRANSLATE_NOOP("Core", "use llama.cpp or Headroom, or an earlier vLLM"),
     QT_TRANSLATE_NOOP("Core", "vllm@0.31 or earlier, or an AWQ, GPTQ or FP8 checkpoint"),
+    QT_TRANSLATE_NOOP("Core", "vLLM %1.%2 is older than what is known here: planned as %3.%4"),
+    QT_TRANSLATE_NOOP("Core", "vllm@0.6 or newer"),
     QT_TRANSLATE_NOOP("Core",
                       "Unsupported quantization config: bits=%1, sym=%2. vLLM 0.32 takes GPTQ with 4 or 8 symmetric bits"),
     QT_TRANSLATE_NOOP("Core", "another quantization of the same model"),

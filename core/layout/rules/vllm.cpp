@@ -11,6 +11,7 @@ namespace headroom {
 namespace {
 
 constexpr EngineVersion kNewest{0, 32, 0};
+constexpr EngineVersion kOldest{0, 6, 0};   // rules and memory of earlier ones are not known here
 constexpr int64_t kVocabularyPadding = 64;  // of the embedding, not multiplied by TP
 
 // Architectures that were removed, with the last version that had them.
@@ -74,8 +75,8 @@ constexpr EngineVersion kRefusesFloat16{0, 9, 0};
 
 std::optional<RuleFinding> checkDType(const RuleContext& context) {
   const ModelConfig& config = context.model.config;
-  const bool unstable = context.version >= kRefusesFloat16 &&
-                        std::find(kNoFloat16.begin(), kNoFloat16.end(), config.modelType) != kNoFloat16.end();
+  const bool unstable =
+      context.version >= kRefusesFloat16 && std::find(kNoFloat16.begin(), kNoFloat16.end(), config.modelType) != kNoFloat16.end();
   if (unstable && context.dtype == DType::F16) {
     return RuleFinding{"vllm.float16",
                        fmt::format("\"The model type '{}' does not support float16. Reason: Numerical instability. Please use "
@@ -88,11 +89,10 @@ std::optional<RuleFinding> checkDType(const RuleContext& context) {
   for (const MachineGpu& gpu : context.machine.gpus) {
     const auto capability = gpu.spec.computeCapability;
     if (!capability || *capability >= 8.0) continue;
-    return RuleFinding{
-        "vllm.bfloat16",
-        fmt::format("Bfloat16 is only supported on GPUs with compute capability of at least 8.0; {} has {:.1f}{}", gpu.spec.name,
-                    *capability, unstable ? ", and this family is not run in float16" : ""),
-        unstable ? "--dtype float32" : "--dtype float16"};
+    return RuleFinding{"vllm.bfloat16",
+                       fmt::format("Bfloat16 is only supported on GPUs with compute capability of at least 8.0; {} has {:.1f}{}",
+                                   gpu.spec.name, *capability, unstable ? ", and this family is not run in float16" : ""),
+                       unstable ? "--dtype float32" : "--dtype float16"};
   }
   return std::nullopt;
 }
@@ -249,7 +249,8 @@ int64_t visionHeads(const ModelConfig& config) {
 
 // Families whose vision tower is built before the language model, divided over the ranks like it.
 std::optional<RuleFinding> checkVision(const RuleContext& context, int tp) {
-  constexpr std::array<std::string_view, 6> kDivided{"qwen2_vl", "qwen2_5_vl", "qwen3_vl", "qwen3_vl_moe", "qwen3_5", "qwen3_5_moe"};
+  constexpr std::array<std::string_view, 6> kDivided{"qwen2_vl",     "qwen2_5_vl", "qwen3_vl",
+                                                     "qwen3_vl_moe", "qwen3_5",    "qwen3_5_moe"};
   const ModelConfig& config = context.model.config;
   const bool divided = std::find(kDivided.begin(), kDivided.end(), config.modelType) != kDivided.end();
   int64_t width = divided ? visionHeads(config) : 0;
@@ -262,8 +263,8 @@ std::optional<RuleFinding> checkVision(const RuleContext& context, int tp) {
   }
   if (width <= 0 || width % tp == 0) return std::nullopt;
   return RuleFinding{"vllm.vision_heads",
-                     fmt::format("{} {} do not divide by {} ({}); the workers stop with: \"{} is not divisible by {}\"", width, what,
-                                 tp, divisionText(width, tp), width, tp),
+                     fmt::format("{} {} do not divide by {} ({}); the workers stop with: \"{} is not divisible by {}\"", width,
+                                 what, tp, divisionText(width, tp), width, tp),
                      "--mm-encoder-tp-mode data holds the vision tower whole on each rank"};
 }
 
@@ -280,11 +281,11 @@ std::optional<RuleFinding> checkModel(const RuleContext& context, LayoutSizes si
                     divisionText(vocabulary, tp), vocabulary, tp),
         ""};
   }
-  if (const LayerSpec* attention = firstAttentionLayer(config);
-      attention && attention->indexer && belowHopper(context.machine)) {
-    return RuleFinding{"vllm.sparse_attention",
-                       "sparse latent attention has no backend below compute capability 9.0: \"No valid attention backend found\"",
-                       "Hopper or newer GPUs"};
+  if (const LayerSpec* attention = firstAttentionLayer(config); attention && attention->indexer && belowHopper(context.machine)) {
+    return RuleFinding{
+        "vllm.sparse_attention",
+        "sparse latent attention has no backend below compute capability 9.0: \"No valid attention backend found\"",
+        "Hopper or newer GPUs"};
   }
   if (const LayerSpec* attention = firstAttentionLayer(config);
       attention && attention->attention != AttentionKind::Latent && attention->kvHeads > 0) {
@@ -375,11 +376,12 @@ void addWarnings(const RuleContext& context, LayoutSizes sizes, std::vector<Rule
   if (context.quantization == "fp8" || context.quantization == "fbgemm_fp8") {
     for (const MachineGpu& gpu : context.machine.gpus) {
       if (!gpu.spec.computeCapability || *gpu.spec.computeCapability >= 8.9) continue;
-      warnings.push_back({"vllm.fp8_weights_only",
-                          fmt::format("{} (compute capability {:.1f}) has no FP8 arithmetic: weights stay FP8, products run in 16 "
-                                      "bits, prompts slower",
-                                      gpu.spec.name, *gpu.spec.computeCapability),
-                          ""});
+      warnings.push_back(
+          {"vllm.fp8_weights_only",
+           fmt::format("{} (compute capability {:.1f}) has no FP8 arithmetic: weights stay FP8, products run in 16 "
+                       "bits, prompts slower",
+                       gpu.spec.name, *gpu.spec.computeCapability),
+           ""});
       break;
     }
   }
@@ -392,6 +394,12 @@ void addWarnings(const RuleContext& context, LayoutSizes sizes, std::vector<Rule
                           fmt::format("{} (compute capability {:.1f}) has no bfloat16", gpu.spec.name, *capability),
                           "--dtype float16"});
     }
+  }
+  if (context.version < kOldest) {
+    warnings.push_back({"vllm.version",
+                        fmt::format("vLLM {}.{} is older than what is known here: planned as {}.{}", context.version.major,
+                                    context.version.minor, kOldest.major, kOldest.minor),
+                        "vllm@0.6 or newer"});
   }
   constexpr std::array<int, 5> kCustomAllReduce{2, 4, 6, 8, 16};
   if (sizes.tp > 1 && std::find(kCustomAllReduce.begin(), kCustomAllReduce.end(), sizes.tp) == kCustomAllReduce.end()) {
