@@ -10,6 +10,7 @@
 #include "engine/device/cpu/cpu_memory.h"
 #include "engine/device/cpu/thread_pool.h"
 #include "engine/device/cpu/vector_operations.h"
+#include "engine/device/matrix_storage.h"
 
 #include <cmath>
 #include <cstring>
@@ -50,18 +51,8 @@ class CpuBackend final : public Backend {
     if (!canRead(dtype))
       return failure(std::string(purpose), fmt::format("element type {}", dtypeName(dtype)),
                      "a floating type of 16 bits or more or a block type of GGUF");
-    const int64_t block = dtypeInfo(dtype).blockElements;
-    if (in % block != 0)
-      return failure(std::string(purpose), fmt::format("rows of {} elements", in),
-                     fmt::format("a multiple of {} for {}", block, dtypeName(dtype)));
-    Result<DeviceBuffer> storage = allocate(storageBytes(dtype, in) * out, purpose);
-    if (!storage) return tl::unexpected(std::move(storage.error()));
-    WeightMatrix matrix;
-    matrix.dtype = dtype;
-    matrix.out = out;
-    matrix.in = in;
-    matrix.packing = CpuLinear::packingFor(dtype);
-    matrix.storage = std::move(*storage);
+    auto matrix = allocateMatrix(*this, dtype, out, in, purpose);
+    if (matrix) matrix->packing = CpuLinear::packingFor(dtype);
     return matrix;
   }
   void writeRows(WeightMatrix& matrix, int64_t firstRow, int64_t rows, DType dtype, const void* data) override {

@@ -6,6 +6,7 @@
 #include "engine/device/cuda/kernels/moe.h"
 #include "engine/device/cuda/kernels/norms.h"
 #include "engine/device/cuda/kernels/rope_kv.h"
+#include "engine/device/matrix_storage.h"
 
 #include <algorithm>
 #include <chrono>
@@ -253,18 +254,7 @@ Result<WeightMatrix> CudaBackend::makeMatrix(DType dtype, int64_t out, int64_t i
     return failure(std::string(purpose), fmt::format("element type {}", dtypeName(dtype)),
                    "float32, float16, bfloat16 or one of Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q2_K to Q6_K, IQ4_NL, IQ4_XS, MXFP4",
                    "--device cpu may read it");
-  const int64_t block = dtypeInfo(dtype).blockElements;
-  if (in % block != 0)
-    return failure(std::string(purpose), fmt::format("rows of {} elements", in),
-                   fmt::format("a multiple of {} for {}", block, dtypeName(dtype)));
-  Result<DeviceBuffer> storage = allocate(storageBytes(dtype, in) * out, purpose);
-  if (!storage) return tl::unexpected(std::move(storage.error()));
-  WeightMatrix matrix;
-  matrix.dtype = dtype;
-  matrix.out = out;
-  matrix.in = in;
-  matrix.storage = std::move(*storage);
-  return matrix;
+  return allocateMatrix(*this, dtype, out, in, purpose);
 }
 
 void CudaBackend::writeRows(WeightMatrix& matrix, int64_t firstRow, int64_t rows, DType dtype, const void* data) {
