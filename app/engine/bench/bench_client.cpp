@@ -9,6 +9,8 @@
 #include <boost/asio.hpp>
 #include <boost/beast/core.hpp>
 #include <boost/beast/http.hpp>
+#include <cstdint>
+#include <limits>
 #include <memory>
 #include <set>
 #ifdef HEADROOM_BENCH_TLS
@@ -228,7 +230,8 @@ class Client {
     outcome.error = co_await connection.write(request, m_options.idleTimeout);
     if (outcome.error) co_return outcome;
     http::response_parser<http::string_body> parser;
-    parser.body_limit(boost::none);
+    // Not boost::none: Beast 1.74 compares the length with it, and none is less than any.
+    parser.body_limit(std::numeric_limits<std::uint64_t>::max());
     parser.eager(true);
     beast::flat_buffer buffer;
     while (!parser.is_done()) {
