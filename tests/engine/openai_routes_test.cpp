@@ -423,7 +423,7 @@ class OpenAiRoutesTest : public QObject {
   }
 
   void tellsOfAnEngineThatFails() {
-    FakeServer server;
+    FakeServer server("Hello, world", {}, 50ms);  // the stream has begun long before the failure, on slow machines too
     server.service.failAfter(3, "rank 2: device lost");
     const RawResponse whole = server.post(kTextPath, textBody());
     QCOMPARE(whole.status, 500);
