@@ -10,6 +10,11 @@ ExpressionParser::Deeper::Deeper(ExpressionParser& parser) : m_parser(parser) {
   if (++parser.m_depth > kDeepest) parser.fail("the template nests too deep");
 }
 
+void ExpressionParser::extend(int& links) const {
+  constexpr int kLongestChain = 1000;
+  if (++links > kLongestChain) fail("the template chains too many operations");
+}
+
 void ExpressionParser::fail(const std::string& what) const { throw Fault(fmt::format("{} (line {})", what, current().line)); }
 
 bool ExpressionParser::skipSign(std::string_view text) {
@@ -58,7 +63,8 @@ ExpressionPtr ExpressionParser::expression(bool withChoice) {
 
 ExpressionPtr ExpressionParser::choice() {
   ExpressionPtr value = disjunction();
-  while (atName("if")) {
+  for (int links = 0; atName("if");) {
+    extend(links);
     ExpressionPtr made = make(Expression::choice);
     next();
     made->operands.push_back(disjunction());
@@ -76,7 +82,8 @@ ExpressionPtr ExpressionParser::choice() {
 
 ExpressionPtr ExpressionParser::disjunction() {
   ExpressionPtr left = conjunction();
-  while (atName("or")) {
+  for (int links = 0; atName("or");) {
+    extend(links);
     ExpressionPtr made = make(Expression::binary);
     made->text = next().text;
     made->operands.push_back(std::move(left));
@@ -88,7 +95,8 @@ ExpressionPtr ExpressionParser::disjunction() {
 
 ExpressionPtr ExpressionParser::conjunction() {
   ExpressionPtr left = negation();
-  while (atName("and")) {
+  for (int links = 0; atName("and");) {
+    extend(links);
     ExpressionPtr made = make(Expression::binary);
     made->text = next().text;
     made->operands.push_back(std::move(left));
@@ -137,7 +145,8 @@ ExpressionPtr ExpressionParser::comparison() {
 ExpressionPtr ExpressionParser::binaryChain(ExpressionPtr (ExpressionParser::*operand)(),
                                             std::initializer_list<std::string_view> signs) {
   ExpressionPtr left = (this->*operand)();
-  while (current().type == Token::sign && std::find(signs.begin(), signs.end(), current().text) != signs.end()) {
+  for (int links = 0; current().type == Token::sign && std::find(signs.begin(), signs.end(), current().text) != signs.end();) {
+    extend(links);
     ExpressionPtr made = make(Expression::binary);
     made->text = next().text;
     made->operands.push_back(std::move(left));
@@ -289,7 +298,8 @@ ExpressionPtr ExpressionParser::dictLiteral() {
 }
 
 ExpressionPtr ExpressionParser::postfix(ExpressionPtr inner) {
-  while (true) {
+  for (int links = 0;;) {
+    extend(links);
     if (atSign(".") || atSign("[")) {
       inner = subscript(std::move(inner));
     } else if (atSign("(")) {
@@ -304,7 +314,8 @@ ExpressionPtr ExpressionParser::postfix(ExpressionPtr inner) {
 }
 
 ExpressionPtr ExpressionParser::filtersAndTests(ExpressionPtr inner) {
-  while (true) {
+  for (int links = 0;;) {
+    extend(links);
     if (atSign("|")) {
       inner = filters(std::move(inner), false);
     } else if (atName("is")) {
@@ -321,7 +332,8 @@ ExpressionPtr ExpressionParser::filtersAndTests(ExpressionPtr inner) {
 }
 
 ExpressionPtr ExpressionParser::filters(ExpressionPtr inner, bool startsInline) {
-  while (startsInline || atSign("|")) {
+  for (int links = 0; startsInline || atSign("|");) {
+    extend(links);
     if (!startsInline) next();
     startsInline = false;
     ExpressionPtr made = make(Expression::filter);

@@ -45,6 +45,8 @@ class ExpressionParser {
   };
 
  private:
+  // One more operation of a chain such as a.b.c or a + b + c: each is a level of the tree, and its length is limited like nesting.
+  void extend(int& links) const;
   ExpressionPtr make(Expression::Type type) const;
   ExpressionPtr binaryChain(ExpressionPtr (ExpressionParser::*operand)(), std::initializer_list<std::string_view> signs);
   ExpressionPtr choice();

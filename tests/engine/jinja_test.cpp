@@ -140,6 +140,16 @@ class JinjaTest : public QObject {
     row("minuses", "{{ " + repeated("-", 100'000) + "1 }}");
     row("powers", "{{ " + repeated("1 ** ", 100'000) + "1 }}");
     row("choices", "{{ " + repeated("1 if 0 else ", 100'000) + "1 }}");
+    // Each link of a chain is a level of the tree, which must end without the stack that a million levels need.
+    row("attributes", "{{ text" + repeated(".x", 1'000'000) + " }}");
+    row("filters", "{{ text" + repeated("|upper", 1'000'000) + " }}");
+    row("calls", "{{ text" + repeated("()", 1'000'000) + " }}");
+    row("tests", "{{ text" + repeated(" is text", 1'000'000) + " }}");
+    row("sums", "{{ 1" + repeated(" + 1", 1'000'000) + " }}");
+    row("products", "{{ 1" + repeated(" * 1", 1'000'000) + " }}");
+    row("ands", "{{ 1" + repeated(" and 1", 1'000'000) + " }}");
+    row("ors", "{{ 0" + repeated(" or 0", 1'000'000) + " }}");
+    row("choices without else", "{{ 1" + repeated(" if 1", 1'000'000) + " }}");
     row("nested blocks", repeated("{% if true %}", 100'000) + repeated("{% endif %}", 100'000));
     row("nested loops", repeated("{% for a in [1] %}", 5'000) + repeated("{% endfor %}", 5'000));
     row("endless recursion", "{% macro again() %}{{ again() }}{% endmacro %}{{ again() }}");
