@@ -50,6 +50,7 @@ struct HttpServer::Impl {
   asio::io_context io;
   std::optional<asio::executor_work_guard<asio::io_context::executor_type>> work;
   tcp::acceptor acceptor;
+  tcp::endpoint bound;  // where the acceptor listens, for any thread
   std::string host;
   Handler handler;
   std::vector<std::thread> threads;
@@ -520,6 +521,7 @@ Result<std::unique_ptr<HttpServer>> HttpServer::bind(const std::string& host, in
   if (error)
     return failure(fmt::format("--host {} --port {}", host, port), error.message(), "an address of this machine",
                    "127.0.0.1 serves this machine only");
+  impl->bound = impl->acceptor.local_endpoint(error);
   return std::unique_ptr<HttpServer>(new HttpServer(std::move(impl)));
 }
 
@@ -530,16 +532,10 @@ void HttpServer::serve(Handler handler, int threads) {
   for (int i = 0; i < std::max(threads, 1); ++i) m_impl->threads.emplace_back([impl = m_impl.get()] { impl->io.run(); });
 }
 
-int HttpServer::port() const {
-  error_code error;
-  const auto endpoint = m_impl->acceptor.local_endpoint(error);
-  return error ? 0 : endpoint.port();
-}
+int HttpServer::port() const { return m_impl->bound.port(); }
 
 std::string HttpServer::url() const {
-  error_code error;
-  const auto endpoint = m_impl->acceptor.local_endpoint(error);
-  if (error) return {};
+  const tcp::endpoint& endpoint = m_impl->bound;
   const auto address = endpoint.address();
   if (address.is_unspecified()) return fmt::format("http://{}:{}", address.is_v6() ? "[::1]" : "127.0.0.1", endpoint.port());
   const std::string text = address.is_v6() ? "[" + address.to_string() + "]" : address.to_string();

@@ -35,6 +35,11 @@ Interpreter::Interpreter(std::vector<std::pair<std::string, Value>> variables) {
   for (auto& [name, value] : variables) m_globals->set(name, std::move(value));
 }
 
+// What holds itself is never counted out: it is emptied.
+Interpreter::~Interpreter() {
+  for (auto& [identity, space] : m_assigned) space.entries().entries.clear();
+}
+
 std::string Interpreter::render(const Body& body) {
   std::string out;
   run(body, *m_globals, out);
@@ -149,7 +154,7 @@ Interpreter::Flow Interpreter::runChoice(const Statement& statement, Scope& scop
 }
 
 void Interpreter::runLoop(const Statement& statement, const Value& iterable, int64_t depth, Scope& scope, std::string& out) {
-  auto state = std::make_shared<Loop>();
+  auto state = shared(Loop());
   state->items = iterate(iterable);
   state->depth0 = depth;
   if (statement.condition) {
@@ -204,6 +209,7 @@ void Interpreter::bind(const Expression& target, const Value& value, Scope& scop
     if (!space.is(Kind::space)) throw Fault("cannot assign attribute on non-namespace object");
     if (target.text.starts_with('_')) throw Fault("Chat templates cannot store underscore-prefixed attributes on a namespace");
     space.entries().set(Value(target.text), value);
+    m_assigned.try_emplace(space.identity(), space);
     return;
   }
   if (value.isUndefined()) value.need();

@@ -5,6 +5,7 @@
 #include "engine/text/jinja_ast.h"
 
 #include <deque>
+#include <unordered_map>
 
 namespace headroom::engine::jinja {
 
@@ -21,6 +22,7 @@ struct Scope {
 class Interpreter {
  public:
   explicit Interpreter(std::vector<std::pair<std::string, Value>> variables);
+  ~Interpreter();
   std::string render(const Body& body);
 
   Value callValue(const Value& callee, Call call);
@@ -76,6 +78,8 @@ class Interpreter {
   std::deque<Scope> m_scopes;
   std::vector<Scope*> m_free;
   Scope* m_globals;
+  // Namespaces that were assigned to: all that a template can change, and so all that can come to hold itself.
+  std::unordered_map<const void*, Value> m_assigned;
   Value m_blockText;  // what the filters of a block apply to
   int m_depth = 0;
   int64_t m_steps = 0;

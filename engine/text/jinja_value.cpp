@@ -11,6 +11,24 @@
 
 namespace headroom::engine::jinja {
 
+void destroyInTurn(void* object, void (*destroy)(void*)) {
+  constexpr int kDeepestEnd = 50;
+  thread_local int depth = 0;
+  thread_local std::vector<std::pair<void*, void (*)(void*)>> waiting;
+  if (depth == kDeepestEnd) {
+    waiting.emplace_back(object, destroy);
+    return;
+  }
+  ++depth;
+  destroy(object);
+  while (depth == 1 && !waiting.empty()) {
+    const auto [next, end] = waiting.back();
+    waiting.pop_back();
+    end(next);
+  }
+  --depth;
+}
+
 void checkSize(size_t bytes) {
   if (bytes > kMostBytes) throw Fault(fmt::format("the template makes more than {} MiB of text", kMostBytes >> 20));
 }

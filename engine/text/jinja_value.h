@@ -47,6 +47,17 @@ struct Loop {
   std::function<Value(const Value&)> recurse;
 };
 
+// Destroys `object` now, or, where containers that hold each other end one inside the other already, after the outermost: a
+// template can nest a million of them, and the stack cannot.
+void destroyInTurn(void* object, void (*destroy)(void*));
+
+// A container in shared ownership that ends by destroyInTurn.
+template <class T>
+std::shared_ptr<T> shared(T value) {
+  return std::shared_ptr<T>(new T(std::move(value)),
+                            [](T* object) { destroyInTurn(object, [](void* each) { delete static_cast<T*>(each); }); });
+}
+
 enum class Kind {
   undefined,
   none,
@@ -78,15 +89,15 @@ class Value {
   static Value none() { return Value(Kind::none, nullptr); }
   static Value undefined(std::string hint) { return Value(Kind::undefined, std::make_shared<std::string>(std::move(hint))); }
   static Value sequence(Kind kind, std::vector<Value> items, const char* name = "") {
-    return Value(kind, std::make_shared<Sequence>(Sequence{std::move(items), name}));
+    return Value(kind, shared(Sequence{std::move(items), name}));
   }
   static Value list(std::vector<Value> items) { return sequence(Kind::list, std::move(items)); }
   static Value tuple(std::vector<Value> items) { return sequence(Kind::tuple, std::move(items)); }
   static Value generator(std::vector<Value> items) { return sequence(Kind::generator, std::move(items), "generator"); }
-  static Value dict(Dict entries = {}) { return Value(Kind::dict, std::make_shared<Dict>(std::move(entries))); }
-  static Value space(Dict entries) { return Value(Kind::space, std::make_shared<Dict>(std::move(entries))); }
+  static Value dict(Dict entries = {}) { return Value(Kind::dict, shared(std::move(entries))); }
+  static Value space(Dict entries) { return Value(Kind::space, shared(std::move(entries))); }
   static Value function(std::string name, std::function<Value(Call&)> run) {
-    return Value(Kind::function, std::make_shared<Function>(Function{std::move(name), std::move(run)}));
+    return Value(Kind::function, shared(Function{std::move(name), std::move(run)}));
   }
   static Value loop(std::shared_ptr<Loop> state) { return Value(Kind::loop, std::move(state)); }
   static Value fromJson(const nlohmann::ordered_json& json, int depth = 0);

@@ -182,6 +182,12 @@ class JinjaTest : public QObject {
     fault("{% set a = [] %}{{ a.append(a) }}{{ a }}{{ a == a }}");
     fault("{% set ns = namespace() %}{% set ns.me = ns %}{{ ns }}");
     fault("{% set d = {} %}{{ d.update({'d': d}) }}{{ d }}{{ d | tojson }}");
+    // And one that holds another, a million deep.
+    for (const char* each : {"[ns.x]", "(ns.x,)", "{'x': ns.x}", "namespace(x=ns.x)", "[ns.x].copy"})
+      QCOMPARE(
+          render(std::string("{% set ns = namespace(x=1) %}{% for j in range(10) %}{% for i in range(99999) %}{% set ns.x = ") +
+                 each + " %}{% endfor %}{% endfor %}done"),
+          std::string("done"));
     QCOMPARE(render("still here"), std::string("still here"));
   }
 };
