@@ -5,7 +5,7 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 
 build_packages=(
   g++ cmake ninja-build pkg-config ccache
-  qt6-base-dev qt6-charts-dev qt6-svg-dev qt6-tools-dev qt6-tools-dev-tools qt6-l10n-tools libgl1-mesa-dev
+  qt6-base-dev libqt6opengl6-dev qt6-charts-dev qt6-svg-dev qt6-tools-dev qt6-tools-dev-tools qt6-l10n-tools libgl1-mesa-dev
   nlohmann-json3-dev libexpected-dev libboost-dev libboost-context-dev libhwy-dev libpcre2-dev libicu-dev libcli11-dev libfmt-dev
 )
 run_packages=(qt6-qpa-plugins libqt6svg6 qt6-translations-l10n fonts-dejavu-core)
