@@ -55,7 +55,8 @@ Reason fitReason(const GridContext& context, const ReplicaPlan& replica, const P
 bool sameBuffers(const LayerSpec& a, const LayerSpec& b) {
   return sameKvShape(a, b) && a.qHeads == b.qHeads && a.rope == b.rope && a.localRope == b.localRope && a.ffn == b.ffn &&
          a.intermediateSize == b.intermediateSize && a.latent.kvLoraRank == b.latent.kvLoraRank &&
-         a.latent.qkRopeHeadDim == b.latent.qkRopeHeadDim && a.latent.qLoraRank == b.latent.qLoraRank &&
+         a.latent.qkRopeHeadDim == b.latent.qkRopeHeadDim && a.latent.qkNopeHeadDim == b.latent.qkNopeHeadDim &&
+         a.latent.vHeadDim == b.latent.vHeadDim && a.latent.qLoraRank == b.latent.qLoraRank &&
          a.moe.experts == b.moe.experts && a.moe.expertsPerToken == b.moe.expertsPerToken &&
          a.moe.expertIntermediate == b.moe.expertIntermediate && a.moe.sharedIntermediate == b.moe.sharedIntermediate;
 }
@@ -331,7 +332,10 @@ void LayoutEvaluator::predict(LayoutPlan& plan, const ReplicaPlan& replica, int6
     RooflineQuestion question;
     question.config = &config;
     question.tp = plan.tp;
-    question.stages = replica.stages;
+    question.stages = replica.pp;
+    question.layers.resize(m_kindLayer.size());
+    for (size_t kind = 0; kind < m_kindLayer.size(); ++kind) question.layers[kind].layer = &config.layers[m_kindLayer[kind]];
+    for (const int kind : m_kindOf) ++question.layers[kind].count;
     int64_t q = 0, kv = 0, columns = 0, vocabulary = 0;
     for (const RankSlice& slice : *replica.tpSlices) {
       q = std::max(q, slice.qHeads.size());
@@ -351,7 +355,7 @@ void LayoutEvaluator::predict(LayoutPlan& plan, const ReplicaPlan& replica, int6
     question.headBytesPerElement = m_headBytesPerElement;
     const DTypeInfo& kvType = dtypeInfo(options.kvCacheDType);
     question.kvBytesPerElement = static_cast<double>(kvType.blockBytes) / static_cast<double>(kvType.blockElements);
-    question.gpu = context.gpus[slowest].spec;
+    question.gpu = &context.gpus[slowest].spec;
     question.concurrency = requests;
     // Without a load that was asked for: a prompt and an answer of everyday length.
     constexpr int64_t kEverydayPrompt = 1024, kEverydayAnswer = 256;

@@ -3,10 +3,10 @@
 // made for those. Reads like a const std::vector; copies share what was made, and may be read from several threads.
 #pragma once
 
-#include <functional>
 #include <initializer_list>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -23,9 +23,10 @@ class LazyList {
   LazyList(std::vector<T> items) : m_state(std::make_shared<State>(std::move(items))) {}
   LazyList(std::initializer_list<T> items) : LazyList(std::vector<T>(items)) {}
   // `make` is called once at most, and must own what it reads.
-  static LazyList madeBy(std::function<std::vector<T>()> make) {
+  template <class Make>
+  static LazyList madeBy(Make make) {
     LazyList list;
-    list.m_state = std::make_shared<State>(std::move(make));
+    list.m_state = std::make_shared<Maker<Make>>(std::move(make));
     return list;
   }
 
@@ -50,19 +51,26 @@ class LazyList {
 
  private:
   struct State {
+    State() = default;
     explicit State(std::vector<T> made) : items(std::move(made)) {}
-    explicit State(std::function<std::vector<T>()> maker) : make(std::move(maker)) {}
+    virtual ~State() = default;
+    virtual void make() {}
     const std::vector<T>& read() {
-      std::call_once(once, [this] {
-        if (!make) return;
-        items = make();
-        make = nullptr;
-      });
+      std::call_once(once, [this] { make(); });
       return items;
     }
     std::once_flag once;
-    std::function<std::vector<T>()> make;
     std::vector<T> items;
+  };
+  // What is needed to make the list stands beside it: one allocation a list.
+  template <class Make>
+  struct Maker final : State {
+    explicit Maker(Make from) : source(std::move(from)) {}
+    void make() override {
+      this->items = (*source)();
+      source.reset();
+    }
+    std::optional<Make> source;
   };
   std::shared_ptr<State> m_state;
 };

@@ -256,7 +256,8 @@ Result<PlanReport> planModel(const ModelSource& opened, const Machine& machine, 
   const CondensedModel stored(opened);
   const std::optional<ModelSource> held = heldModel(opened, options);
   const ModelSource& model = held ? *held : opened;
-  const CondensedModel condensed(model);
+  const std::optional<CondensedModel> condensedHeld = held ? std::optional<CondensedModel>(*held) : std::nullopt;
+  const CondensedModel& condensed = condensedHeld ? *condensedHeld : stored;
   Result<ResolvedOptions> resolved = resolveOptions(model, condensed, machine, options);
   if (!resolved) return tl::unexpected(resolved.error());
   resolved->corrections = options.corrections;
@@ -269,6 +270,11 @@ Result<PlanReport> planModel(const ModelSource& opened, const Machine& machine, 
   const auto evaluator = evaluatorFor(model, condensed, machine, options, *resolved);
   report.options = *resolved;
   const int gpus = machine.size();
+  size_t layouts = 0;
+  for (int dp = 1; dp <= gpus; ++dp) {
+    for (int pp = 1; pp * dp <= gpus; ++pp) layouts += static_cast<size_t>(gpus / (pp * dp));
+  }
+  report.layouts.reserve(layouts);
   for (int dp = 1; dp <= gpus; ++dp) {
     for (int pp = 1; pp * dp <= gpus; ++pp) {
       for (int tp = 1; tp * pp * dp <= gpus; ++tp) report.layouts.push_back(evaluator->evaluate(tp, pp, dp));

@@ -99,11 +99,11 @@ constexpr double kLaunchUsOfLayer = 400.0, kParseUsOfRequest = 1500.0;
 struct ErrorBand {
   double itl, ttft;
 };
-ErrorBand errorBandOf(const ModelConfig& config, MatrixFormat format) {
+ErrorBand errorBandOf(const std::vector<LayerGroup>& layers, MatrixFormat format) {
   bool latent = false, experts = false;
-  for (const LayerSpec& layer : config.layers) {
-    latent = latent || layer.attention == AttentionKind::Latent;
-    experts = experts || layer.ffn == FfnKind::MixtureOfExperts;
+  for (const LayerGroup& group : layers) {
+    latent = latent || group.layer->attention == AttentionKind::Latent;
+    experts = experts || group.layer->ffn == FfnKind::MixtureOfExperts;
   }
   if (latent) return {0.25, 0.35};
   if (experts) return {0.27, 0.40};
@@ -251,19 +251,8 @@ double stepUs(const RooflineQuestion& q, const Device& device, const Step& step)
   const double hidden = static_cast<double>(q.config->hiddenSize),
                vocabulary = static_cast<double>(q.config->vocabSize) * q.vocabularyShare;
   double time = 0;
-  const LayerSpec* last = nullptr;
-  double lastUs = 0;
-  for (const Range& stage : q.stages) {
-    for (int64_t i = stage.begin; i < stage.end; ++i) {
-      const LayerSpec& layer = q.config->layers[i];
-      const bool same = last && sameKvShape(*last, layer) && last->ffn == layer.ffn && last->qHeads == layer.qHeads &&
-                        last->intermediateSize == layer.intermediateSize;
-      if (!same) lastUs = layerUs(q, device, layer, step);
-      last = &layer;
-      time += lastUs;
-    }
-  }
-  time += static_cast<double>(q.stages.size() - 1) * device.sendUs(step.rows() * hidden * 2 * 2);
+  for (const LayerGroup& group : q.layers) time += static_cast<double>(group.count) * layerUs(q, device, *group.layer, step);
+  time += static_cast<double>(q.stages - 1) * device.sendUs(step.rows() * hidden * 2 * 2);
   const double heads = step.decoding + (step.prompt > 0 ? 1 : 0);
   time += device.gemmUs(heads, hidden, vocabulary, hidden * vocabulary * q.headBytesPerElement);
   time += device.allReduceUs(step.rows() * hidden * 2);
@@ -274,28 +263,29 @@ double stepUs(const RooflineQuestion& q, const Device& device, const Step& step)
 
 RooflineAnswer predictSpeed(const RooflineQuestion& q) {
   RooflineAnswer answer;
-  if (q.gpu.hostDevice) {
+  if (q.gpu->hostDevice) {
     answer.source = "unknown: the memory bandwidth of this machine was not measured";
     return answer;
   }
-  if (!q.gpu.bandwidthGBs || q.gpu.custom) {
+  if (!q.gpu->bandwidthGBs || q.gpu->custom) {
     answer.source = "unknown: no figures for this GPU";
     return answer;
   }
-  for (const LayerSpec& layer : q.config->layers) {
-    const bool modelled = layer.attention == AttentionKind::Full || layer.attention == AttentionKind::SlidingWindow ||
-                          layer.attention == AttentionKind::ChunkedWindow || layer.attention == AttentionKind::Latent;
+  for (const LayerGroup& group : q.layers) {
+    const AttentionKind kind = group.layer->attention;
+    const bool modelled = kind == AttentionKind::Full || kind == AttentionKind::SlidingWindow ||
+                          kind == AttentionKind::ChunkedWindow || kind == AttentionKind::Latent;
     if (!modelled) {
       answer.source = "unknown: layers without attention are not modelled";
       return answer;
     }
   }
-  const Device device(q.gpu, q.format, q.tp);
+  const Device device(*q.gpu, q.format, q.tp);
   if (!device.known()) {
     answer.source = "unknown: no figures for this GPU";
     return answer;
   }
-  const double pp = static_cast<double>(q.stages.size()), input = static_cast<double>(std::max<int64_t>(1, q.inputLen));
+  const double pp = static_cast<double>(q.stages), input = static_cast<double>(std::max<int64_t>(1, q.inputLen));
   const double output = static_cast<double>(std::max<int64_t>(1, q.outputLen)),
                requests = static_cast<double>(std::max<int64_t>(1, q.concurrency));
   const double context = input + output / 2;
@@ -317,7 +307,7 @@ RooflineAnswer predictSpeed(const RooflineQuestion& q) {
                           : prompt;
   answer.ttftMs = ttft / 1e3;
   answer.throughputTokensPerSecond = requests * output * 1e6 / (ttft + itl * std::max(0.0, output - 1));
-  const ErrorBand band = errorBandOf(*q.config, q.format);
+  const ErrorBand band = errorBandOf(q.layers, q.format);
   answer.itlError = band.itl;
   answer.ttftError = band.ttft;
   answer.source = "modelled: bandwidth, compute and links of the catalog at shares that timed kernels reach";

@@ -15,16 +15,23 @@ namespace headroom {
 // How matrices are held, as far as speed goes.
 enum class MatrixFormat : uint8_t { SixteenBit, ThirtyTwoBit, Fp8, Fp8Blocks, PackedWeights /* fewer bits, 16-bit arithmetic */ };
 
+// Layers that a step takes the same time in.
+struct LayerGroup {
+  const LayerSpec* layer = nullptr;  // one of them
+  int64_t count = 0;
+};
+
 struct RooflineQuestion {
   const ModelConfig* config = nullptr;
+  std::vector<LayerGroup> layers;  // all layers of the model
   int tp = 1;
-  std::vector<Range> stages;
+  int64_t stages = 1;  // of the pipeline
   // Of the rank with the most: shares of 1 for even layouts are 1/tp.
   double qShare = 1, kvShare = 1, columnShare = 1, vocabularyShare = 1;
   MatrixFormat format = MatrixFormat::SixteenBit;
   double layerBytesPerElement = 2, headBytesPerElement = 2, kvBytesPerElement = 2;
-  GpuSpec gpu;              // the slowest of the machine
-  int64_t concurrency = 1;  // requests at once on one replica
+  const GpuSpec* gpu = nullptr;  // the slowest of the machine
+  int64_t concurrency = 1;       // requests at once on one replica
   int64_t inputLen = 1, outputLen = 1;
 };
 

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Time of whole grids: 128 GPUs under a 90-layer expert model, and six under a dense one. Prints the processor time of
 // the best of several rounds, so that other programs do not count.
+// usage: plan_benchmark [ENGINE]
 #include "core/launch/planner.h"
 #include "tests/core/sample_model.h"
 
 #include <cstdio>
+#include <cstring>
 #include <ctime>
 
 namespace {
@@ -17,7 +19,7 @@ double processorMs() {
 
 }  // namespace
 
-int main() {
+int main(int argc, char** argv) {
   using namespace headroom;
   using namespace headroom::test;
   ModelShape experts{90, 5120, 96, 8, 128, 12288, 151552};
@@ -34,6 +36,7 @@ int main() {
                {"72B dense, 6 GPUs", makeModel(qwen72Shape()), "6xA800-80GB"}};
   for (const auto& test : cases) {
     for (const char* engine : {"headroom", "vllm", "sglang", "tensorrt-llm", "llama.cpp"}) {
+      if (argc > 1 && std::strcmp(argv[1], engine) != 0) continue;
       PlanOptions options;
       options.engine = *parseEngine(engine);
       const Machine machine = *parseMachine(test.gpus);
