@@ -143,15 +143,20 @@ std::vector<int64_t> LayoutEvaluator::layersByKind(Range layers) const {
   return count;
 }
 
+bool LayoutEvaluator::sameKinds(Range a, Range b) const {
+  if (a.size() != b.size()) return false;
+  if (std::equal(m_kindOf.begin() + a.begin, m_kindOf.begin() + a.end, m_kindOf.begin() + b.begin)) return true;
+  return layersByKind(a) == layersByKind(b);
+}
+
 int LayoutEvaluator::SameStages::find(int stage) {
   const bool first = stage == 0, last = stage + 1 == m_replica.pp;
-  std::vector<int64_t> count = m_evaluator.layersByKind(m_replica.stages[stage]);
-  if (!first && !last) {
-    for (const auto& [earlier, seen] : m_seen) {
-      if (seen == count) return earlier;
-    }
-    m_seen.emplace_back(stage, std::move(count));
+  if (first || last) return stage;
+  const Range layers = m_replica.stages[stage];
+  for (const int earlier : m_seen) {
+    if (m_evaluator.sameKinds(m_replica.stages[earlier], layers)) return earlier;
   }
+  m_seen.push_back(stage);
   return stage;
 }
 

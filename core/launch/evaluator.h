@@ -105,6 +105,8 @@ class LayoutEvaluator {
   WeightTable weightTable(const std::function<int64_t(const TensorEntry&)>& bytesOf) const;
   // Layers of each kind among these. Layers of one kind take the same cache and buffers.
   std::vector<int64_t> layersByKind(Range layers) const;
+  // Whether two ranges hold as many layers of each kind.
+  bool sameKinds(Range a, Range b) const;
   // Whether two stages of a replica take the same, up to what the ends hold: layers of the same kinds, and the same end.
   class SameStages;
   // Mean bytes of an element in the layers' and in the outer matrices, for predictions.
@@ -146,7 +148,7 @@ class LayoutEvaluator::SameStages {
  private:
   const LayoutEvaluator& m_evaluator;
   const ReplicaPlan& m_replica;
-  std::vector<std::pair<int, std::vector<int64_t>>> m_seen;
+  std::vector<int> m_seen;
 };
 
 // Engines that split evenly by published rules: vLLM, SGLang, TensorRT-LLM.

@@ -224,7 +224,7 @@ class HeadroomEvaluator : public LayoutEvaluator {
     uint64_t kinds = 0;
     for (size_t kind = 0; kind < count.size(); ++kind) kinds |= count[kind] > 0 ? uint64_t{1} << (kind % 64) : 0;
     const int place = (stage == 0 ? 1 : 0) | (stage == pp - 1 ? 2 : 0) | (pp > 1 ? 4 : 0);
-    const bool exactKey = count.size() <= 64 && !keepsStates(m_model.config);  // states add up over the layers
+    const bool exactKey = count.size() <= 64 && !m_keepsStates;  // states add up over the layers
     const auto [found, isNew] = m_activations.try_emplace({tp, same.id, place, kinds});
     if (isNew || !exactKey) {
       RankSlice slice = same.slice;
@@ -260,6 +260,7 @@ class HeadroomEvaluator : public LayoutEvaluator {
   EngineLimits m_limits;
   HeadroomSplitter m_splitter;
   WeightTable m_table;
+  const bool m_keepsStates = keepsStates(m_model.config);
   LazyList<Reason> m_missing;  // refuses every layout, as serve does
   std::map<uint64_t, ModelConfig> m_configs;  // by kinds: one layer of each
   std::map<int, Ranks> m_ranks;

@@ -44,7 +44,14 @@ CondensedModel::CondensedModel(const ModelSource& model) {
   size_t begin = 0;  // first kind of the run of experts
   size_t next = 0;   // the kind that followed last time
   int layer = -1;
-  for (const TensorEntry& tensor : model.inventory.tensors) {
+  const std::vector<TensorEntry>& tensors = model.inventory.tensors;
+  constexpr size_t kAhead = 8;  // shapes and segments lie apart from their tensors: they are asked for before they are needed
+  for (size_t index = 0; index < tensors.size(); ++index) {
+    if (index + kAhead < tensors.size()) {
+      __builtin_prefetch(tensors[index + kAhead].shape.data());
+      __builtin_prefetch(tensors[index + kAhead].segments.data());
+    }
+    const TensorEntry& tensor = tensors[index];
     if (tensor.expert < 0) {
       layer = -1;
       kinds.push_back(tensor);

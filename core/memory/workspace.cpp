@@ -115,13 +115,12 @@ WorkspaceShape workspaceShape(const ModelConfig& config, const RankSlice& rank, 
   return shape;
 }
 
-std::vector<WorkspaceBuffer> workspaceBuffers(const ModelConfig& config, const RankSlice& rank, int tp, int pp,
-                                              const EngineLimits& limits) {
+namespace {
+
+// list(name, elements, bytes of one) for each buffer; one of no elements is not there.
+template <class List>
+void eachBuffer(const ModelConfig& config, const RankSlice& rank, int tp, int pp, const EngineLimits& limits, const List& list) {
   const WorkspaceShape shape = workspaceShape(config, rank, tp, pp, limits);
-  std::vector<WorkspaceBuffer> buffers;
-  auto list = [&](const char* name, int64_t elements, Bytes each) {
-    if (elements > 0) buffers.push_back({name, each * elements});
-  };
   constexpr Bytes kIndex = 4_B, kFloat = 4_B, kDouble = 8_B;
   list("token_ids", rank.embeds ? shape.tokens : 0, kIndex);
   list("positions", shape.tokens, kIndex);
@@ -148,12 +147,23 @@ std::vector<WorkspaceBuffer> workspaceBuffers(const ModelConfig& config, const R
   list("logits", shape.logitsRows * shape.vocabulary, kFloat);
   list("local_logits", shape.logitsRows * shape.localVocabulary, kFloat);
   list("pipeline_in", shape.pipelineRows * shape.hidden, kFloat);
+}
+
+}  // namespace
+
+std::vector<WorkspaceBuffer> workspaceBuffers(const ModelConfig& config, const RankSlice& rank, int tp, int pp,
+                                              const EngineLimits& limits) {
+  std::vector<WorkspaceBuffer> buffers;
+  eachBuffer(config, rank, tp, pp, limits, [&](const char* name, int64_t elements, Bytes each) {
+    if (elements > 0) buffers.push_back({name, each * elements});
+  });
   return buffers;
 }
 
 Bytes activationBytes(const ModelConfig& config, const RankSlice& rank, int tp, int pp, const EngineLimits& limits) {
   Bytes sum;
-  for (const WorkspaceBuffer& buffer : workspaceBuffers(config, rank, tp, pp, limits)) sum += buffer.bytes;
+  eachBuffer(config, rank, tp, pp, limits,
+             [&](const char*, int64_t elements, Bytes each) { sum += each * std::max<int64_t>(elements, 0); });
   return sum;
 }
 
