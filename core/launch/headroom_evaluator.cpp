@@ -110,9 +110,10 @@ class HeadroomEvaluator : public LayoutEvaluator {
   struct Class {
     RankSlice slice;  // of its first rank
     int id = 0;
+    std::vector<int64_t> held;    // units of the weights
+    std::vector<int64_t> widths;  // what buffers and cache are sized by
     WeightTable::Shares shares;
     std::vector<Bytes> cacheOfKind;
-    std::vector<int64_t> widths;  // what the buffers are sized by
   };
   struct Ranks {
     bool even = true;
@@ -164,24 +165,28 @@ class HeadroomEvaluator : public LayoutEvaluator {
     ranks.slices = std::make_shared<const std::vector<RankSlice>>(layout->ranks);
     const ModelConfig& config = m_model.config;
     for (const RankSlice& slice : layout->ranks) {
-      Class one{slice, 0, m_table.sharesOf(config, slice, tp), {}, {}};
+      Class one;
+      one.held = m_table.heldOf(config, slice, tp);
       one.widths = {slice.vocabulary.size(), slice.tpRank == 0 ? 1 : 0};
+      for (size_t layer : m_kindLayer) {
+        const LayerShare share = layerShare(config, config.layers[layer], slice, tp);
+        for (const Range& held :
+             {share.qHeads, share.kvHeads, share.linearKeyHeads, share.mlpColumns, share.expertColumns, share.sharedColumns})
+          one.widths.push_back(held.size());
+      }
+      const auto same = std::find_if(ranks.classes.begin(), ranks.classes.end(),
+                                     [&](const Class& known) { return known.widths == one.widths && known.held == one.held; });
+      ranks.classOf.push_back(static_cast<int>(same - ranks.classes.begin()));
+      if (same != ranks.classes.end()) continue;
+      one.slice = slice;
+      one.id = static_cast<int>(ranks.classes.size());
+      one.shares = m_table.sharesOf(one.held);
       for (size_t layer : m_kindLayer) {
         RankSlice single = slice;
         single.layers = {static_cast<int64_t>(layer), static_cast<int64_t>(layer) + 1};
         one.cacheOfKind.push_back(kvBytesPerBlock(config, single, m_limits));
-        const LayerShare share = layerShare(config, config.layers[layer], single, tp);
-        for (const Range& held : {share.qHeads, share.kvHeads, share.mlpColumns, share.expertColumns, share.sharedColumns})
-          one.widths.push_back(held.size());
       }
-      const auto same = std::find_if(ranks.classes.begin(), ranks.classes.end(), [&](const Class& known) {
-        return known.widths == one.widths && known.shares == one.shares && known.cacheOfKind == one.cacheOfKind;
-      });
-      ranks.classOf.push_back(static_cast<int>(same - ranks.classes.begin()));
-      if (same == ranks.classes.end()) {
-        one.id = static_cast<int>(ranks.classes.size());
-        ranks.classes.push_back(std::move(one));
-      }
+      ranks.classes.push_back(std::move(one));
     }
     return ranks;
   }

@@ -35,7 +35,9 @@ class WeightTable {
   };
   Shares sharesOf(const std::vector<int64_t>& held) const;
   // By Headroom's layout: units as sliceOf deals them.
-  Shares sharesOf(const ModelConfig& config, const RankSlice& rank, int tp) const;
+  Shares sharesOf(const ModelConfig& config, const RankSlice& rank, int tp) const { return sharesOf(heldOf(config, rank, tp)); }
+  // Units of each class that the rank holds by Headroom's layout; ranks that hold as many have equal shares.
+  std::vector<int64_t> heldOf(const ModelConfig& config, const RankSlice& rank, int tp) const;
 
   Bytes stageBytes(const Shares& shares, Range layers, bool embeds, bool projects) const;
 
