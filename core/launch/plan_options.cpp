@@ -239,7 +239,7 @@ Result<ResolvedOptions> resolveSgLangOptions(const ModelSource& model, const Mac
   resolved->maxNumSeqs = options.maxNumSeqs.value_or(sgLangGraphBatch(machine, machine.size()));
   resolved->maxNumBatchedTokens = options.maxNumBatchedTokens.value_or(sgLangChunk(machine));
   // Its default depends on the layout; this one is for all GPUs in one TP group.
-  resolved->gpuMemoryUtilization = options.gpuMemoryUtilization.value_or(sgLangStaticFraction(machine, machine.size(), 1));
+  resolved->gpuMemoryUtilization = options.gpuMemoryUtilization.value_or(sgLangStaticFraction(machine, machine.size(), 1, version));
   return resolved;
 }
 

@@ -4,8 +4,8 @@
 
 #include "core/launch/evaluator.h"
 #include "core/memory/vllm_memory.h"
-#include "core/model/what_if_quantization.h"
 #include "core/model/held_weights.h"
+#include "core/model/what_if_quantization.h"
 
 #include <algorithm>
 #include <array>
@@ -69,6 +69,7 @@ bool usable(const LayoutPlan& plan) { return plan.verdict == Verdict::Fits || pl
 std::optional<int64_t> kvBytesPerToken(const ModelConfig& config, DType dtype) {
   int64_t elements = 0;
   for (const LayerSpec& layer : config.layers) {
+    if (layer.sharesKv) continue;
     if (layer.attention == AttentionKind::Latent)
       elements += layer.latent.kvLoraRank + layer.latent.qkRopeHeadDim;
     else if (layer.attention == AttentionKind::Full || layer.attention == AttentionKind::SlidingWindow ||
@@ -78,6 +79,22 @@ std::optional<int64_t> kvBytesPerToken(const ModelConfig& config, DType dtype) {
   if (elements == 0) return std::nullopt;
   const DTypeInfo& info = dtypeInfo(dtype);
   return elements * info.blockBytes / info.blockElements;
+}
+
+// A larger share of the memory that would hold what is asked for, where the engines take one: up to 0.97, beyond which context
+// and communication have no room.
+std::string shareThatFits(const PlanReport& report, const LayoutPlan& plan) {
+  constexpr double kMost = 0.97;
+  const EngineKind engine = report.options.engine.kind;
+  if ((engine != EngineKind::Vllm && engine != EngineKind::Headroom) || !plan.headroom || !plan.limitingGpu ||
+      *plan.limitingGpu < 0 || *plan.limitingGpu >= report.machine.size())
+    return {};
+  const double total = static_cast<double>(report.machine.gpus[*plan.limitingGpu].totalMemory.count());
+  if (total <= 0) return {};
+  const double missing = -static_cast<double>(plan.headroom->count()) / total;
+  const double share = std::ceil((report.options.gpuMemoryUtilization + missing) * 100.0 - 1e-9) / 100.0;
+  if (missing <= 0 || share > kMost) return {};
+  return fmt::format("--gpu-memory-utilization {:.2f}", share);
 }
 
 // What would make a layout fit that does not: a shorter context where the weights fit, else the smallest layout that does.
@@ -93,8 +110,9 @@ void addFixes(PlanReport& report) {
   for (LayoutPlan& plan : report.layouts) {
     if (plan.verdict != Verdict::DoesNotFit) continue;
     const int64_t tokens = plan.kvTokens.value_or(0), requests = requestsPerReplica(options, plan.dp);
-    plan.reasons = LazyList<Reason>::madeBy([base = plan.reasons, fits, tokens, requests, perRequest, most = options.maxModelLen,
-                                             quantized = report.model.quantization.has_value()] {
+    const std::string share = shareThatFits(report, plan);
+    plan.reasons = LazyList<Reason>::madeBy([base = plan.reasons, fits, share, tokens, requests, perRequest,
+                                             most = options.maxModelLen, quantized = report.model.quantization.has_value()] {
       std::vector<Reason> reasons = base.all();
       if (reasons.empty() || !reasons.front().fix.empty()) return reasons;
       std::string& fix = reasons.front().fix;
@@ -102,6 +120,7 @@ void addFixes(PlanReport& report) {
         fix = fmt::format("{} requests at once instead of {}", std::max<int64_t>(1, tokens / perRequest), requests);
       else if (tokens >= 256)
         fix = fmt::format("--max-model-len {}", tokens / 16 * 16);
+      if (!share.empty()) fix += (fix.empty() ? "" : ", or ") + share;
       if (!fits.empty()) fix += (fix.empty() ? "" : ", or ") + fits;
       if (fix.empty()) fix = quantized ? "more GPUs, or more memory on each" : "more GPUs, or a quantized checkpoint";
       return reasons;
@@ -190,8 +209,39 @@ std::string_view provenanceName(Provenance provenance) {
   return "";
 }
 
+namespace {
+
+// "main at 2025-04-24": the last release before that day. Days of release as vLLM's release page tells them, of later ones as far
+// as known here.
+std::optional<EngineVersion> vllmReleaseBefore(std::string_view text) {
+  struct Release {
+    std::string_view day;
+    EngineVersion version;
+  };
+  static constexpr Release kReleases[] = {{"2024-04-24", {0, 4, 1}},  {"2024-06-11", {0, 5, 0}},  {"2024-09-04", {0, 6, 0}},
+                                          {"2024-11-15", {0, 6, 4}},  {"2025-01-27", {0, 7, 0}},  {"2025-03-18", {0, 8, 0}},
+                                          {"2025-04-06", {0, 8, 3}},  {"2025-05-28", {0, 9, 0}},  {"2025-07-24", {0, 10, 0}},
+                                          {"2025-10-02", {0, 11, 0}}, {"2026-04-24", {0, 21, 0}}, {"2026-11-01", {0, 32, 0}}};
+  const auto digit = [&](size_t at) { return at < text.size() && text[at] >= '0' && text[at] <= '9'; };
+  for (size_t at = 0; at + 10 <= text.size(); ++at) {
+    const std::string_view day = text.substr(at, 10);
+    if (!day.starts_with("20") || day[4] != '-' || day[7] != '-' || !digit(at + 2) || !digit(at + 3) || !digit(at + 5) ||
+        !digit(at + 6) || !digit(at + 8) || !digit(at + 9))
+      continue;
+    std::optional<EngineVersion> last;
+    for (const Release& release : kReleases)
+      if (release.day <= day) last = release.version;  // days compare as text
+    return last;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
 EngineVersion versionOf(const EngineSelection& engine) {
-  return parseVersion(engine.version).value_or(rulesOf(engine.kind).newestKnown());
+  if (const auto version = parseVersion(engine.version)) return *version;
+  const auto released = engine.kind == EngineKind::Vllm ? vllmReleaseBefore(engine.version) : std::nullopt;
+  return released.value_or(rulesOf(engine.kind).newestKnown());
 }
 
 Result<EngineSelection> parseEngine(std::string_view text) {

@@ -12,12 +12,13 @@ class SgLangEvaluator : public EvenEvaluator {
  public:
   SgLangEvaluator(const ModelSource& model, const CondensedModel& condensed, const Machine& machine, const ResolvedOptions& options, const PlanOptions& asked)
       : EvenEvaluator(model, condensed, machine, options, sgLangRules(), asked.dtype, true, false),
-        m_askedFraction(asked.gpuMemoryUtilization) {}
+        m_askedFraction(asked.gpuMemoryUtilization),
+        m_version(versionOf(options.engine)) {}
 
  protected:
   void fillReplica(ReplicaPlan& replica, int64_t requests) override {
     const ModelConfig& config = m_model.config;
-    replica.utilization = m_askedFraction.value_or(sgLangStaticFraction(m_machine, replica.tp, replica.pp));
+    replica.utilization = m_askedFraction.value_or(sgLangStaticFraction(m_machine, replica.tp, replica.pp, m_version));
     replica.unitTokens = 1;
     replica.unitsPerRequest = m_options.maxModelLen;
     const int64_t needed = std::max(m_options.maxModelLen, requests * tokensPerRequest(m_options));
@@ -38,6 +39,7 @@ class SgLangEvaluator : public EvenEvaluator {
 
  private:
   std::optional<double> m_askedFraction;
+  EngineVersion m_version;
 };
 
 }  // namespace

@@ -56,6 +56,7 @@ Bytes kvBytesPerBlock(const ModelConfig& config, const RankSlice& rank, const En
   int64_t elementsPerToken = 0;
   for (int64_t index = rank.layers.begin; index < rank.layers.end; ++index) {
     const LayerSpec& layer = config.layers[index];
+    if (layer.sharesKv) continue;
     switch (layer.attention) {
       case AttentionKind::Full:
       case AttentionKind::SlidingWindow:

@@ -40,7 +40,13 @@ int64_t sgLangGraphBatch(const Machine& machine, int tp) {
   return 512;
 }
 
-double sgLangStaticFraction(const Machine& machine, int tp, int pp) {
+double sgLangStaticFraction(const Machine& machine, int tp, int pp, EngineVersion version) {
+  if (version < EngineVersion{0, 4, 9}) {
+    // Its table of 0.2 to 0.4; eight ranks had 0.83 before 0.4.
+    if (tp >= 16) return 0.79;
+    if (tp >= 8) return version < EngineVersion{0, 4, 0} ? 0.83 : 0.81;
+    return tp >= 4 ? 0.85 : tp >= 2 ? 0.87 : 0.88;
+  }
   const double capacity = static_cast<double>(smallest(machine).count()) / kMiB;
   double reserved = 512 + 1.5 * static_cast<double>(std::max<int64_t>(sgLangChunk(machine), 2048)) +
                     2.0 * static_cast<double>(sgLangGraphBatch(machine, tp)) + 128.0 * tp * pp;
@@ -53,6 +59,7 @@ Bytes sgLangTokenBytes(const ModelConfig& config, Range layers, int tp, DType kv
   int64_t full = 0, windowed = 0;  // elements
   for (int64_t i = layers.begin; i < layers.end; ++i) {
     const LayerSpec& layer = config.layers[i];
+    if (layer.sharesKv) continue;
     const int64_t heads = std::max<int64_t>(1, layer.kvHeads / tp),
                   width = heads * (layer.headDim + (layer.vHeadDim > 0 ? layer.vHeadDim : layer.headDim));
     switch (layer.attention) {

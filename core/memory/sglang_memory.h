@@ -4,6 +4,7 @@
 #pragma once
 
 #include "core/hardware/machine.h"
+#include "core/layout/rules/engine_rules.h"
 #include "core/model/model_config.h"
 
 namespace headroom {
@@ -14,8 +15,8 @@ Bytes sgLangFreeAtStart(const MachineGpu& gpu, int ranks);
 // Prompt tokens that are read at once and the largest captured batch, by the smallest GPU.
 int64_t sgLangChunk(const Machine& machine);
 int64_t sgLangGraphBatch(const Machine& machine, int tp);
-// --mem-fraction-static where it is not given.
-double sgLangStaticFraction(const Machine& machine, int tp, int pp);
+// --mem-fraction-static where it is not given: of the TP size alone before 0.4.9, of the memory and what runs on it since.
+double sgLangStaticFraction(const Machine& machine, int tp, int pp, EngineVersion version = {0, 5, 9});
 
 // Bytes of one token in the layers of a stage. Window layers have a pool of 0.8 of the full layers' tokens.
 Bytes sgLangTokenBytes(const ModelConfig& config, Range layers, int tp, DType kvDType);

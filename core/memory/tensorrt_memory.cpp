@@ -9,6 +9,7 @@ namespace {
 constexpr int64_t kMiB = 1024 * 1024;
 
 int64_t cacheElements(const LayerSpec& layer, int64_t kvHeads) {
+  if (layer.sharesKv) return 0;
   switch (layer.attention) {
     case AttentionKind::Full:
     case AttentionKind::SlidingWindow:

@@ -59,10 +59,19 @@ int64_t stateBytes(const RecurrentState& state, const VllmLimits& limits, int tp
   return channels * state.taps * element + ceilDiv(state.elements, tp) * (state.exact ? 4 : element);
 }
 
+LayerCache stateOf(const LayerSpec& layer, const VllmLimits& limits, int tp) {
+  LayerCache cache;
+  cache.kind = LayerCache::Kind::State;
+  cache.state = stateBytes(layer.recurrent, limits, tp);
+  cache.second = layer.recurrent.second;
+  return cache;
+}
+
 // Empty for a layer without a cache. An indexer's keys are a cache of their own in the same layer: 8-bit, a 32-bit scale for
 // every 128.
 std::optional<LayerCache> cacheOf(const ModelConfig& config, const LayerSpec& layer, const VllmLimits& limits, int tp) {
   LayerCache cache;
+  if (layer.sharesKv) return std::nullopt;
   const int64_t element = elementBytes(limits.kvDType);
   switch (layer.attention) {
     case AttentionKind::SlidingWindow:
@@ -91,9 +100,7 @@ std::optional<LayerCache> cacheOf(const ModelConfig& config, const LayerSpec& la
     case AttentionKind::LinearAttention:
     case AttentionKind::Mamba:
     case AttentionKind::ShortConvolution:
-      cache.kind = LayerCache::Kind::State;
-      cache.state = stateBytes(layer.recurrent, limits, tp);
-      cache.second = layer.recurrent.second;
+      cache = stateOf(layer, limits, tp);
       if (cache.state == 0) return std::nullopt;
       return cache;
     default:
@@ -122,13 +129,17 @@ KvGroups groupsOf(const ModelConfig& config, const VllmLimits& limits, const Vll
   int64_t indexed = 0;
   for (int64_t i = stage.layers.begin; i < stage.layers.end; ++i) {
     const LayerSpec& layer = config.layers[static_cast<size_t>(i)];
+    const auto add = [&](const LayerCache& cache) {
+      auto found = std::find_if(buckets.begin(), buckets.end(), [&](const Bucket& bucket) { return bucket.cache == cache; });
+      if (found == buckets.end()) found = buckets.insert(buckets.end(), {cache, 0});
+      ++found->layers;
+    };
+    if (layer.mambaBeside) add(stateOf(layer, limits, stage.tp));
     const std::optional<LayerCache> cache = cacheOf(config, layer, limits, stage.tp);
     if (!cache) continue;
     if (layer.attention == AttentionKind::Latent && layer.indexDim > 0)
       indexed += layer.indexDim + ceilDiv(layer.indexDim, 128) * 4;
-    auto found = std::find_if(buckets.begin(), buckets.end(), [&](const Bucket& bucket) { return bucket.cache == *cache; });
-    if (found == buckets.end()) found = buckets.insert(buckets.end(), {*cache, 0});
-    ++found->layers;
+    add(*cache);
   }
   KvGroups result;
   if (buckets.empty()) return result;
@@ -197,8 +208,12 @@ const std::vector<VllmConstant>& vllmConstants() {
       {"utilization", kAlways, {0, 21, 0}, 0.90, "vLLM's default"},
       {"utilization", {0, 21, 0}, kEver, 0.92, "vLLM's default since it counts CUDA graphs"},
       // Copies of the logits in the profile run: x sequences x vocabulary x 4 bytes.
-      {"logits_copies", kAlways, {0, 11, 0}, 3.72, "taken from 0.17 and later"},
-      {"logits_copies", {0, 11, 0}, {0, 17, 0}, 9.6, "start-up logs of 0.11 and 0.15, vocabularies of 128k to 201k"},
+      {"logits_copies", kAlways, {0, 8, 0}, 3.72, "taken from 0.17 and later: V0 profiles no sampler of that size"},
+      {"logits_copies",
+       {0, 8, 0},
+       {0, 17, 0},
+       9.6,
+       "start-up logs of 0.11 and 0.15, vocabularies of 128k to 201k; V1's sampler since 0.8"},
       {"logits_copies", {0, 17, 0}, {0, 27, 0}, 3.72, "start-up logs of 0.17 and 0.19, vocabularies of 100k to 256k"},
       {"logits_copies",
        {0, 27, 0},
@@ -281,7 +296,7 @@ Bytes vllmActivationPeak(const ModelConfig& config, const VllmLimits& limits, co
     peak = std::max(peak, logits + vllmConstant("hidden_copies", limits.version) * tokens * hidden * element);
   }
   // The expert kernel's buffers stand beside the logits' copies, except in versions whose copies outlive them.
-  const bool apart = limits.version >= EngineVersion{0, 11, 0} && limits.version < EngineVersion{0, 17, 0};
+  const bool apart = limits.version >= EngineVersion{0, 8, 0} && limits.version < EngineVersion{0, 17, 0};
   return Bytes(static_cast<int64_t>(apart ? std::max(peak, body + experts) : peak + experts));
 }
 

@@ -82,6 +82,17 @@ nlohmann::json languageModelKeys(const nlohmann::json& outer) {
   return outer;
 }
 
+std::string languageModelType(const nlohmann::json& outer) {
+  for (const char* name : kTextObjects) {
+    const auto inner = outer.find(name);
+    if (inner == outer.end() || !inner->is_object()) continue;
+    if (std::string deeper = languageModelType(*inner); !deeper.empty()) return deeper;
+    const auto type = inner->find("model_type");
+    return type != inner->end() && type->is_string() ? type->get<std::string>() : std::string();
+  }
+  return {};
+}
+
 Result<nlohmann::json> parsePythonJson(std::string_view text, const std::string& where) {
   if (auto foreign = explainForeignFile(text.substr(0, 256), static_cast<int64_t>(text.size()), where, "a JSON object"))
     return tl::unexpected(*foreign);

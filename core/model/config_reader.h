@@ -20,6 +20,8 @@ Result<nlohmann::json> parsePythonJson(std::string_view text, const std::string&
 
 // The language model's keys (text_config and its like) over the outer ones.
 nlohmann::json languageModelKeys(const nlohmann::json& outer);
+// The innermost model_type of the language model's own object; empty without such an object, or where it names none.
+std::string languageModelType(const nlohmann::json& outer);
 
 class ConfigReader {
  public:

@@ -259,6 +259,8 @@ void addLlama4Tower(InventoryBuilder& builder) {
   builder.plainLinear("multi_modal_projector.linear_1", builder.config().hiddenSize, tower({"vision_output_dim"}, 4096), false);
 }
 
+namespace {
+
 void addGemma4Tower(InventoryBuilder& builder) {
   const Tower tower(builder);
   if (!tower.present()) return;
@@ -285,6 +287,33 @@ void addGemma4Tower(InventoryBuilder& builder) {
   if (tower.keys().flag({"standardize"}).value_or(false))
     for (const char* name : {"std_bias", "std_scale"}) builder.tensor(at + name, {width});
   builder.tensor("model.embed_vision.embedding_projection.weight", {builder.config().hiddenSize, width});
+}
+
+}  // namespace
+
+void writeLayerInputs(InventoryBuilder& builder, const LayerSpec&, int layer, const std::string& at) {
+  const int64_t hidden = builder.config().hiddenSize,
+                width = builder.keys().integer({"hidden_size_per_layer_input"}, 0, kMostWidth).value_or(0);
+  if (width == 0) return;
+  builder.tensor(at + "per_layer_input_gate.weight", {width, hidden}, layer);
+  builder.tensor(at + "per_layer_projection.weight", {hidden, width}, layer);
+  builder.tensor(at + "post_per_layer_input_norm.weight", {hidden}, layer);
+}
+
+void addLayerEmbeddings(InventoryBuilder& builder) {
+  const ModelConfig& config = builder.config();
+  const int64_t width = builder.keys().integer({"hidden_size_per_layer_input"}, 0, kMostWidth).value_or(0);
+  if (width == 0) return;
+  const int64_t rows = builder.keys().integer({"vocab_size_per_layer_input"}, 1, 1 << 26).value_or(config.vocabSize),
+                all = config.layerCount() * width;
+  builder.tensor(builder.prefix() + "embed_tokens_per_layer.weight", {rows, all});
+  builder.tensor(builder.prefix() + "per_layer_model_projection.weight", {all, config.hiddenSize});
+  builder.tensor(builder.prefix() + "per_layer_projection_norm.weight", {width});
+}
+
+void addGemma4Parts(InventoryBuilder& builder) {
+  addLayerEmbeddings(builder);
+  addGemma4Tower(builder);
 }
 
 void addMoonVitTower(InventoryBuilder& builder) {

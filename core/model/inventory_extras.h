@@ -9,6 +9,10 @@ namespace headroom {
 // One decoder layer under the name `at` ("model.layers.3.").
 void writeLayer(InventoryBuilder& builder, const LayerSpec& spec, int layer, const std::string& at);
 
+// Gemma 3n and 4: what each layer adds of an embedding of its own, and those embeddings.
+void writeLayerInputs(InventoryBuilder& builder, const LayerSpec& spec, int layer, const std::string& at);
+void addLayerEmbeddings(InventoryBuilder& builder);
+
 // Multi-token prediction layers behind the decoder's.
 void addDeepseekMtp(InventoryBuilder& builder);
 void addDeepseekV4Parts(InventoryBuilder& builder);
@@ -23,8 +27,13 @@ void addQwen3VlTower(InventoryBuilder& builder);
 void addQwen35Parts(InventoryBuilder& builder);  // Qwen3-VL's tower and one prediction layer
 void addMllamaTower(InventoryBuilder& builder);
 void addLlama4Tower(InventoryBuilder& builder);
-void addGemma4Tower(InventoryBuilder& builder);
+void addGemma4Parts(InventoryBuilder& builder);  // its tower and the layers' own embeddings
+void addMolmoTower(InventoryBuilder& builder);
+void addPhi3Tower(InventoryBuilder& builder);
 void addMoonVitTower(InventoryBuilder& builder);  // Kimi K2.5 and Kimi-VL
+
+// Whether the inventory holds the tower that vision_config describes.
+bool countsVisionTower(const ConfigReader& keys, const ModelFamily& family, const WrapperFamily* wrapper);
 
 void addChatGlmFrequencies(InventoryBuilder& builder);
 

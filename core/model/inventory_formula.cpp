@@ -3,6 +3,7 @@
 // by their kinds; what stands outside them (towers, prediction layers) is in inventory_extras.cpp.
 #include "core/model/inventory_builder.h"
 #include "core/model/inventory_extras.h"
+#include "core/model/recurrent_state.h"
 
 namespace headroom {
 namespace {
@@ -20,8 +21,10 @@ class LayerWriter {
   void write() {
     writeNorms();
     writeAttention();
+    if (m_spec.mambaBeside) writeMamba2();
     if (m_spec.ffn == FfnKind::Dense) writeMlp();
     if (m_spec.ffn == FfnKind::MixtureOfExperts) writeExperts();
+    if (m_builder.family().layerExtras) m_builder.family().layerExtras(m_builder, m_spec, m_layer, m_at);
   }
 
  private:
@@ -61,13 +64,14 @@ class LayerWriter {
 
   void writeNorms() {
     const DecoderTraits& decoder = m_config.decoder;
+    if (m_config.checkpoint.plainNorms) return;
     if (m_builder.family().norms == NormPlaces::OnePerMixer)
       return norm(TensorRole::AttentionNorm, TensorRole::AttentionNormBias, m_names.attentionNorm);
     // A layer without a branch has no norm for it either.
     if (m_spec.attention == AttentionKind::None)
       return m_spec.ffn == FfnKind::None ? void() : norm(TensorRole::FfnNorm, TensorRole::FfnNormBias, m_names.ffnNorm);
     if (decoder.preNorm) norm(TensorRole::AttentionNorm, TensorRole::AttentionNormBias, m_names.attentionNorm);
-    if (decoder.parallelBlock && m_names.ffnNorm.empty()) return;
+    if (m_config.checkpoint.singleNorm || (decoder.parallelBlock && m_names.ffnNorm.empty())) return;
     if (m_config.modelType == "glm4") {
       norm(TensorRole::PostAttentionNorm, TensorRole::Other, "post_self_attn_layernorm");
       norm(TensorRole::FfnNorm, TensorRole::Other, "post_attention_layernorm");
@@ -100,9 +104,10 @@ class LayerWriter {
       case AttentionKind::Latent:
         return writeLatent();
       case AttentionKind::LinearAttention:
-        return writeGatedDeltaNet();
+        // Other kinds are written by their families.
+        return m_spec.linear.keyHeads > 0 ? writeGatedDeltaNet() : void();
       case AttentionKind::Mamba:
-        return m_builder.keys().has("mamba_num_heads") ? writeMamba2() : writeMamba1();
+        return describesMamba2(m_builder.keys()) ? writeMamba2() : writeMamba1();
       case AttentionKind::ShortConvolution:
         return writeShortConvolution();
       case AttentionKind::Compressed:
@@ -120,8 +125,9 @@ class LayerWriter {
       linear(TensorRole::Qkv, TensorRole::QkvBias, at, m_names.qkv, q + k + v, hidden, stored.qkvBias);
     } else {
       linear(TensorRole::Q, TensorRole::QBias, at, m_names.q, stored.queryGate ? 2 * q : q, hidden, stored.qkvBias);
-      linear(TensorRole::K, TensorRole::KBias, at, m_names.k, k, hidden, stored.qkvBias);
-      if (!m_spec.valuesAreKeys) linear(TensorRole::V, TensorRole::VBias, at, m_names.v, v, hidden, stored.qkvBias);
+      if (!m_spec.sharesKv) linear(TensorRole::K, TensorRole::KBias, at, m_names.k, k, hidden, stored.qkvBias);
+      if (!m_spec.valuesAreKeys && !m_spec.sharesKv)
+        linear(TensorRole::V, TensorRole::VBias, at, m_names.v, v, hidden, stored.qkvBias);
     }
     linear(TensorRole::O, TensorRole::OBias, at, m_names.o, hidden, m_spec.qHeads * m_spec.vHeadDim, stored.outputBias);
     const bool fullWidth = m_config.decoder.qkNormFullWidth;
@@ -134,8 +140,12 @@ class LayerWriter {
       };
       m_builder.tensor(ownWeights ? TensorRole::Other : TensorRole::QNorm, fmt::format("{}{}{}.weight", m_at, at, m_names.qNorm),
                        shape(q, m_spec.qHeads), m_layer);
-      m_builder.tensor(ownWeights ? TensorRole::Other : TensorRole::KNorm, fmt::format("{}{}{}.weight", m_at, at, m_names.kNorm),
-                       shape(k, m_spec.kvHeads), m_layer);
+      if (!m_spec.sharesKv)
+        m_builder.tensor(ownWeights ? TensorRole::Other : TensorRole::KNorm,
+                         fmt::format("{}{}{}.weight", m_at, at, m_names.kNorm), shape(k, m_spec.kvHeads), m_layer);
+      if (stored.qkNormBias)
+        for (const std::string_view one : {m_names.qNorm, m_names.kNorm})
+          plain(at, fmt::format("{}.bias", one), {m_spec.headDim});
     }
     if (m_spec.sinks)
       m_builder.tensor(TensorRole::Sinks,
@@ -255,49 +265,60 @@ class LayerWriter {
     add(TensorRole::LinearOut, "out_proj", hidden, v);
   }
 
-  // Jamba.
+  // Mixers stand alone in their layers, or beside the attention of others.
+  std::string_view mambaAt() const {
+    return m_builder.family().norms == NormPlaces::OnePerMixer ? m_names.attention : std::string_view("mamba.");
+  }
+
+  // Mamba (https://arxiv.org/abs/2312.00752); Jamba norms what the state reads.
   void writeMamba1() {
     const ConfigReader& keys = m_builder.keys();
-    const int64_t hidden = m_config.hiddenSize, inner = hidden * keys.integer({"mamba_expand"}, 1, 64).value_or(2);
-    const int64_t state = keys.integer({"mamba_d_state"}, 1, 8192).value_or(16),
-                  kernel = keys.integer({"mamba_d_conv"}, 1, 64).value_or(4);
-    const int64_t rank = keys.integer({"mamba_dt_rank"}, 1, 65536).value_or(ceilDiv(hidden, 16));
+    const int64_t hidden = m_config.hiddenSize, inner = hidden * keys.integer({"mamba_expand", "expand"}, 1, 64).value_or(2);
+    const int64_t state = keys.integer({"mamba_d_state", "state_size"}, 1, 8192).value_or(16),
+                  kernel = keys.integer({"mamba_d_conv", "conv_kernel"}, 1, 64).value_or(4);
+    const auto* given = keys.find({"mamba_dt_rank", "time_step_rank"});  // or "auto"
+    const int64_t rank = given && given->is_number() ? keys.integer({"mamba_dt_rank", "time_step_rank"}, 1, 65536).value_or(1)
+                                                     : ceilDiv(hidden, 16);
     const SplitSegment columns{SplitUnit::MlpColumns, inner, 1};
-    const bool bias = keys.flag({"mamba_proj_bias"}).value_or(false);
-    const std::string_view at = "mamba.";
+    const bool bias = keys.flag({"mamba_proj_bias", "use_bias"}).value_or(false);
+    const std::string_view at = mambaAt();
     splitLinear(at, "in_proj", 2 * inner, hidden, 0, {columns, columns}, bias);
     plain(at, "conv1d.weight", {inner, 1, kernel}, {columns});
-    if (keys.flag({"mamba_conv_bias"}).value_or(true)) plain(at, "conv1d.bias", {inner}, {columns});
+    if (keys.flag({"mamba_conv_bias", "use_conv_bias"}).value_or(true)) plain(at, "conv1d.bias", {inner}, {columns});
     splitLinear(at, "x_proj", rank + 2 * state, inner, 1, {columns});
     splitLinear(at, "dt_proj", inner, rank, 0, {columns}, true);
     plain(at, "A_log", {inner, state}, {columns});
     plain(at, "D", {inner}, {columns});
     splitLinear(at, "out_proj", hidden, inner, 1, {columns}, bias);
+    if (m_config.modelType != "jamba") return;
     plain(at, "dt_layernorm.weight", {rank});
     plain(at, "b_layernorm.weight", {state});
     plain(at, "c_layernorm.weight", {state});
   }
 
-  // Nemotron-H.
+  // Mamba 2 (https://arxiv.org/abs/2405.21060).
   void writeMamba2() {
     const ConfigReader& keys = m_builder.keys();
-    const int64_t hidden = m_config.hiddenSize, heads = keys.integer({"mamba_num_heads"}, 1, 65536).value_or(1),
-                  dim = keys.integer({"mamba_head_dim"}, 1, 8192).value_or(64);
-    const int64_t groups = keys.integer({"n_groups"}, 1, 4096).value_or(8),
-                  state = keys.integer({"ssm_state_size"}, 1, 8192).value_or(128);
-    const int64_t kernel = keys.integer({"conv_kernel"}, 1, 64).value_or(4), inner = heads * dim;
-    const bool bias = keys.flag({"mamba_proj_bias"}).value_or(false);
+    const int64_t hidden = m_config.hiddenSize,
+                  heads = keys.integer({"mamba_num_heads", "mamba_n_heads", "num_heads"}, 1, 65536).value_or(1),
+                  dim = keys.integer({"mamba_head_dim", "mamba_d_head", "head_dim"}, 1, 8192).value_or(64);
+    const int64_t groups = keys.integer({"n_groups", "mamba_n_groups"}, 1, 4096).value_or(8),
+                  state = keys.integer({"ssm_state_size", "mamba_d_state", "state_size"}, 1, 8192).value_or(128);
+    const int64_t kernel = keys.integer({"conv_kernel", "mamba_d_conv"}, 1, 64).value_or(4), inner = heads * dim;
+    const bool bias =
+        keys.flag({"mamba_proj_bias", m_config.modelType == "mamba2" ? "use_bias" : "mamba_proj_bias"}).value_or(false);
     const SplitSegment headRows{SplitUnit::QHeads, inner, dim}, groupRows{SplitUnit::QHeads, groups * state, state},
         perHead{SplitUnit::QHeads, heads, 1};
-    const std::string_view at = m_names.attention;
+    const std::string_view at = mambaAt();
     splitLinear(at, "in_proj", 2 * inner + 2 * groups * state + heads, hidden, 0,
                 {headRows, headRows, groupRows, groupRows, perHead}, bias);
     plain(at, "conv1d.weight", {inner + 2 * groups * state, 1, kernel}, {headRows, groupRows, groupRows});
-    if (keys.flag({"use_conv_bias"}).value_or(true))
+    if (keys.flag({"use_conv_bias", "mamba_conv_bias"}).value_or(true))
       plain(at, "conv1d.bias", {inner + 2 * groups * state}, {headRows, groupRows, groupRows});
     for (const char* one : {"A_log", "D", "dt_bias"}) plain(at, one, {heads}, {perHead});
-    plain(at, "norm.weight", {inner}, {headRows});
-    splitLinear(at, "out_proj", hidden, inner, 1, {headRows}, bias);
+    if (keys.flag({"mamba_rms_norm"}).value_or(!m_spec.mambaBeside)) plain(at, "norm.weight", {inner}, {headRows});
+    const bool outBias = m_spec.mambaBeside ? keys.flag({"projectors_bias"}).value_or(false) : bias;
+    splitLinear(at, "out_proj", hidden, inner, 1, {headRows}, outBias);
   }
 
   // LFM2.
@@ -359,9 +380,14 @@ class LayerWriter {
       writeFusedExperts(quantized);
     }
     if (moe.sharedIntermediate > 0) {
-      if (m_config.decoder.gatedMlp)
+      if (m_config.checkpoint.fusedGateUp) {
+        const SplitSegment columns{SplitUnit::SharedColumns, moe.sharedIntermediate, 1};
+        splitLinear(m_names.shared, m_names.gateUp, 2 * moe.sharedIntermediate, hidden, 0, {columns, columns});
+      } else if (m_config.decoder.gatedMlp) {
         linear(TensorRole::SharedGate, TensorRole::Other, m_names.shared, m_names.gate, moe.sharedIntermediate, hidden);
-      linear(TensorRole::SharedUp, TensorRole::Other, m_names.shared, m_names.up, moe.sharedIntermediate, hidden);
+      }
+      if (!m_config.checkpoint.fusedGateUp)
+        linear(TensorRole::SharedUp, TensorRole::Other, m_names.shared, m_names.up, moe.sharedIntermediate, hidden);
       linear(TensorRole::SharedDown, TensorRole::Other, m_names.shared, m_names.down, hidden, moe.sharedIntermediate);
       if (moe.sharedGate)
         m_builder.tensor(TensorRole::SharedRouter, name(m_names.moe, "shared_expert_gate.weight"), {1, hidden}, m_layer);
@@ -445,15 +471,16 @@ TensorInventory inventoryOfConfig(const ModelConfig& config) {
     writeLayer(builder, config.layers[static_cast<size_t>(layer)], layer,
                fmt::format("{}{}{}.", builder.prefix(), names.layers, layer));
   const std::string norm = builder.prefix() + std::string(names.finalNorm);
-  builder.tensor(TensorRole::FinalNorm, norm + ".weight", {config.hiddenSize});
+  if (!config.checkpoint.plainNorms) builder.tensor(TensorRole::FinalNorm, norm + ".weight", {config.hiddenSize});
   if (config.checkpoint.normBias) builder.tensor(TensorRole::FinalNormBias, norm + ".bias", {config.hiddenSize});
   if (!config.tieWordEmbeddings) {
     writeTable(builder, TensorRole::LmHead, std::string(names.head));
-    if (config.checkpoint.headBias) builder.tensor(TensorRole::LmHeadBias, std::string(names.head) + ".bias", {config.vocabSize});
   } else if (config.checkpoint.tiedHeadStored) {
     builder.tensor(TensorRole::LmHead, std::string(names.head) + ".weight", {config.vocabSize, config.hiddenSize}).loaded = false;
   }
+  if (config.checkpoint.headBias) builder.tensor(TensorRole::LmHeadBias, std::string(names.head) + ".bias", {config.vocabSize});
   if (builder.family().extras) builder.family().extras(builder);
+  if (const WrapperFamily* wrapper = findWrapperFamily(config.wrapperType); wrapper && wrapper->extras) wrapper->extras(builder);
   return builder.take();
 }
 

@@ -5,6 +5,7 @@
 
 #include "core/model/config_reader.h"
 #include "core/model/engine_support.h"
+#include "core/model/inventory_extras.h"
 #include "core/model/model_family.h"
 #include "core/model/recurrent_state.h"
 
@@ -52,38 +53,87 @@ std::optional<Activation> activationOf(std::string_view name) {
   return std::nullopt;
 }
 
-void readSizes(const ConfigReader& keys, const ModelFamily& family, ModelConfig& config) {
-  const auto required = [&](ConfigReader::Keys names, int64_t most) {
-    const auto value = keys.integer(names, 1, most);
-    if (!value && !keys.find(names))
-      keys.fail(Error{fmt::format("{}: {}", keys.where(), *names.begin()), "no such key",
+// Files of several parts leave out what the language model's class takes by itself; others are complete, or damaged.
+bool hasSeveralParts(const nlohmann::json& raw) {
+  constexpr std::array kParts = {"text_config", "llm_config", "language_config", "thinker_config"};
+  return std::any_of(kParts.begin(), kParts.end(), [&](const char* part) { return raw.contains(part); });
+}
+
+// Sizes of the configuration: required, unless the family's class has a default, which is then named in a warning.
+class SizeReader {
+ public:
+  SizeReader(const ConfigReader& keys, const ModelFamily& family, ModelConfig& config)
+      : m_keys(keys), m_sizes(family.sizes && hasSeveralParts(config.raw) ? *family.sizes : ClassSizes{}), m_config(config) {}
+
+  int64_t operator()(ConfigReader::Keys names, int64_t most, int64_t ClassSizes::*classDefault) {
+    const auto value = m_keys.integer(names, 1, most);
+    if (value || m_keys.find(names)) return value.value_or(1);
+    if (const int64_t taken = m_sizes.*classDefault; taken > 0) return note(*names.begin(), taken);
+    m_keys.fail(Error{fmt::format("{}: {}", m_keys.where(), *names.begin()), "no such key",
                       fmt::format("an integer from 1 to {}", most), "is this a language model's config.json?"});
-    return value.value_or(1);
-  };
-  config.hiddenSize = required({"hidden_size", "n_embd", "d_model", "dim"}, kMaxHidden);
-  const int64_t layers = required({"num_hidden_layers", "n_layer", "n_layers", "num_layers"}, kMaxLayers);
+    return 1;
+  }
+  const ClassSizes& defaults() const { return m_sizes; }
+
+ private:
+  int64_t note(std::string_view key, int64_t taken) {
+    m_config.warnings.push_back(fmt::format("{} is not given: the class default {} is taken", key, taken));
+    return taken;
+  }
+
+  const ConfigReader& m_keys;
+  ClassSizes m_sizes;
+  ModelConfig& m_config;
+};
+
+int64_t readHeadDim(const ConfigReader& keys, const ClassSizes& defaults, ModelConfig& config) {
+  if (const auto dim = keys.integer({"head_dim", "attention_head_dim", "kv_channels"}, 1, kMaxHeadDim)) return *dim;
+  if (defaults.headDim > 0) return defaults.headDim;
+  if (config.hiddenSize % config.qHeads != 0 && !keys.has("kv_lora_rank"))
+    keys.fail("num_attention_heads", config.qHeads,
+              fmt::format("a divisor of hidden_size {}, or the key head_dim", config.hiddenSize));
+  return std::max<int64_t>(config.hiddenSize / config.qHeads, 1);
+}
+
+void readSizes(const ConfigReader& keys, const ModelFamily& family, ModelConfig& config) {
+  SizeReader size(keys, family, config);
+  config.hiddenSize = size({"hidden_size", "n_embd", "d_model", "dim"}, kMaxHidden, &ClassSizes::hidden);
+  int64_t layers = 0;
+  if (const auto kinds = keys.texts({"layers_block_type"}); !kinds.empty() && !keys.has("num_hidden_layers"))
+    layers = std::min<int64_t>(static_cast<int64_t>(kinds.size()), kMaxLayers);
+  else
+    layers = size({"num_hidden_layers", "n_layer", "n_layers", "num_layers"}, kMaxLayers, &ClassSizes::layers);
   config.layers.resize(static_cast<size_t>(layers));
-  config.qHeads = required({"num_attention_heads", "n_head", "n_heads", "num_heads"}, kMaxHeads);
+  config.qHeads =
+      family.attentionFree ? 1 : size({"num_attention_heads", "n_head", "n_heads", "num_heads"}, kMaxHeads, &ClassSizes::qHeads);
   if (family.vocabSize > 0 && !keys.has("vocab_size")) {
     config.vocabSize = family.vocabSize;
     config.warnings.push_back(fmt::format("vocab_size is not given: the class default {} is taken", family.vocabSize));
   } else {
-    config.vocabSize = required({"embedding_size", "padded_vocab_size", "vocab_size"}, kMaxVocabulary);
+    config.vocabSize = size({"embedding_size", "padded_vocab_size", "vocab_size"}, kMaxVocabulary, &ClassSizes::vocabulary);
   }
-  config.kvHeads = keys.integer({"num_key_value_heads", "n_head_kv", "num_kv_heads", "multi_query_group_num"}, 1, kMaxHeads)
-                       .value_or(keys.object("attn_config").integer({"kv_n_heads"}, 1, kMaxHeads).value_or(config.qHeads));
-  if (const auto dim = keys.integer({"head_dim", "attention_head_dim", "kv_channels"}, 1, kMaxHeadDim)) {
-    config.headDim = *dim;
-  } else {
-    config.headDim = std::max<int64_t>(config.hiddenSize / config.qHeads, 1);
-    if (config.hiddenSize % config.qHeads != 0 && !keys.has("kv_lora_rank"))
-      keys.fail("num_attention_heads", config.qHeads,
-                fmt::format("a divisor of hidden_size {}, or the key head_dim", config.hiddenSize));
-  }
+  // Without the key every query head has its own, except where the class says otherwise and nothing else was given either.
+  const int64_t kvDefault =
+      size.defaults().kvHeads > 0 && !keys.mentions("num_key_value_heads") && size.defaults().qHeads == config.qHeads
+          ? size.defaults().kvHeads
+          : config.qHeads;
+  config.kvHeads =
+      keys.integer({"num_key_value_heads", "n_head_kv", "num_kv_heads", "multi_query_group_num", "num_attention_groups"}, 1,
+                   kMaxHeads)
+          .value_or(keys.object("attn_config").integer({"kv_n_heads"}, 1, kMaxHeads).value_or(kvDefault));
+  config.headDim = readHeadDim(keys, size.defaults(), config);
   if (config.qHeads % config.kvHeads != 0)
     keys.fail("num_key_value_heads", config.kvHeads, fmt::format("a divisor of the {} query heads", config.qHeads));
-  config.intermediateSize =
-      keys.integer({"intermediate_size", "ffn_hidden_size", "n_inner", "ff_intermediate_size"}, 1, kMaxIntermediate).value_or(0);
+  const ConfigReader::Keys widths{"intermediate_size", "ffn_hidden_size", "n_inner", "ff_intermediate_size", "ffn_dim"};
+  if (const auto* width = keys.find(widths); width && width->is_array()) {
+    // One for each layer; the widest stands for all where one number is asked for.
+    for (int64_t one : keys.integers(widths, 1, kMaxIntermediate))
+      config.intermediateSize = std::max(config.intermediateSize, one);
+  } else {
+    config.intermediateSize = keys.integer(widths, 1, kMaxIntermediate).value_or(family.mlpRatio * config.hiddenSize);
+    if (config.intermediateSize == 0 && size.defaults().intermediate > 0)
+      config.intermediateSize = size(widths, kMaxIntermediate, &ClassSizes::intermediate);
+  }
   config.maxPositionEmbeddings = keys.integer({"max_position_embeddings", "seq_length", "n_positions", "max_sequence_length",
                                                "max_seq_len", "model_max_length"},
                                               1, kMaxContext)
@@ -214,6 +264,10 @@ void readAttentionKinds(const ConfigReader& keys, const ModelFamily& family, Mod
     layer.headDim = layer.vHeadDim = config.headDim;
     layer.intermediateSize = config.intermediateSize;
   }
+  if (const auto* widths = keys.find({"intermediate_size"}); widths && widths->is_array()) {
+    const auto list = keys.integers({"intermediate_size"}, 1, kMaxIntermediate);
+    for (size_t i = 0; i < std::min(list.size(), config.layers.size()); ++i) config.layers[i].intermediateSize = list[i];
+  }
   const int64_t window = keys.integer({"sliding_window", "sliding_window_size"}, 0, kMaxContext).value_or(0);
   const auto types = keys.texts({"layer_types"});
   if (types.empty()) {
@@ -222,6 +276,7 @@ void readAttentionKinds(const ConfigReader& keys, const ModelFamily& family, Mod
   }
   if (static_cast<int64_t>(types.size()) < config.layerCount())
     return keys.fail("layer_types", types.size(), fmt::format("one entry for each of the {} layers", config.layerCount()));
+  std::string unknown;
   for (size_t i = 0; i < config.layers.size(); ++i) {
     LayerSpec& layer = config.layers[i];
     const std::string& type = types[i];
@@ -239,11 +294,15 @@ void readAttentionKinds(const ConfigReader& keys, const ModelFamily& family, Mod
       layer.attention = AttentionKind::ShortConvolution;
     } else if (type == "mamba") {
       layer.attention = AttentionKind::Mamba;
-    } else {
-      return keys.fail("layer_types", type,
-                       "full_attention, sliding_attention, chunked_attention, linear_attention, conv or mamba");
+    } else if (family.lacks.empty() ||
+               (type.find("indexed") == std::string::npos && type.find("compressed") == std::string::npos)) {
+      // Sparse and compressed kinds are described by the keys of the families that have them.
+      unknown = type;
     }
   }
+  if (!unknown.empty())
+    config.warnings.push_back(fmt::format("layer_types: \"{}\" is unknown: such layers are taken for full attention", unknown));
+  if (!unknown.empty()) config.missingInEngine.push_back(fmt::format("layers of the kind \"{}\"", unknown));
 }
 
 // Which layers have experts, by whichever key the family places them with.
@@ -278,7 +337,7 @@ void readRouting(const ConfigReader& keys, MoeParameters& moe) {
   moe.weightScale = keys.number({"routed_scaling_factor"}, 1e-9, 1e9).value_or(1.0);
   if (keys.text({"scoring_func"}) == "sigmoid") moe.scoring = RouterScoring::Sigmoid;
   if (keys.text({"topk_method"}) == "greedy") return;  // of all experts, whatever the groups
-  moe.groups = keys.integer({"n_group"}, 1, kMaxExperts).value_or(1);
+  moe.groups = keys.integer({"n_group", "num_expert_group"}, 1, kMaxExperts).value_or(1);
   moe.groupsPerToken = keys.integer({"topk_group"}, 1, kMaxExperts).value_or(moe.groups);
   if (moe.experts % moe.groups != 0) keys.fail("n_group", moe.groups, fmt::format("a divisor of the {} experts", moe.experts));
   if (moe.groupsPerToken > moe.groups)
@@ -295,9 +354,10 @@ void readExperts(const ConfigReader& keys, ModelConfig& config) {
   moe.experts = keys.integer({"num_experts", "n_routed_experts", "num_local_experts", "moe_num_experts"}, 0, kMaxExperts)
                     .value_or(nested.integer({"moe_num_experts"}, 0, kMaxExperts).value_or(0));
   if (moe.experts == 0) return;
-  moe.expertsPerToken =
-      keys.integer({"num_experts_per_tok", "experts_per_token", "moe_top_k", "top_k_experts", "moe_topk"}, 1, kMaxExperts)
-          .value_or(nested.integer({"moe_top_k"}, 1, kMaxExperts).value_or(0));
+  moe.expertsPerToken = keys.integer({"num_experts_per_tok", "experts_per_token", "moe_top_k", "top_k_experts", "moe_topk",
+                                      "moe_k", "num_experts_per_token"},
+                                     1, kMaxExperts)
+                            .value_or(nested.integer({"moe_top_k"}, 1, kMaxExperts).value_or(0));
   if (moe.expertsPerToken == 0) config.warnings.push_back("the number of experts used for a token is not given");
   if (moe.expertsPerToken > moe.experts)
     keys.fail("num_experts_per_tok", moe.expertsPerToken, fmt::format("at most the {} experts", moe.experts));
@@ -306,7 +366,8 @@ void readExperts(const ConfigReader& keys, ModelConfig& config) {
           .value_or(nested.integer({"ffn_hidden_size"}, 1, kMaxIntermediate).value_or(config.intermediateSize));
   if (moe.expertIntermediate == 0)
     keys.fail(Error{keys.where() + ": moe_intermediate_size", "no such key", "the width of one expert", ""});
-  moe.sharedExperts = keys.integer({"n_shared_experts", "num_shared_experts"}, 0, kMaxExperts).value_or(0);
+  moe.sharedExperts =
+      keys.integer({"n_shared_experts", "num_shared_experts", "moe_num_shared_experts"}, 0, kMaxExperts).value_or(0);
   if (const auto width = keys.integer({"shared_expert_intermediate_size"}, 0, kMaxIntermediate)) {
     moe.sharedIntermediate = *width;
     moe.sharedExperts = *width > 0 ? 1 : 0;
@@ -370,14 +431,15 @@ void readTraits(const ConfigReader& keys, const ModelFamily& family, ModelConfig
   decoder.preNorm = family.norms != NormPlaces::After;
   decoder.postNorm = family.norms == NormPlaces::After || family.norms == NormPlaces::BeforeAndAfter;
   decoder.parallelBlock = family.norms == NormPlaces::Single;
+  config.checkpoint.plainNorms = family.norms == NormPlaces::Weightless;
 
   CheckpointTraits& checkpoint = config.checkpoint;
   const bool attentionBias = keys.flag({"attention_bias", "qkv_bias", "add_qkv_bias"}).value_or(false);
-  checkpoint.qkvBias =
-      family.bias == BiasRule::AlwaysQkv || ((family.bias == BiasRule::Key || family.bias == BiasRule::KeyQkv) && attentionBias);
+  checkpoint.qkvBias = (family.bias == BiasRule::AlwaysQkv && keys.flag({"qkv_bias"}).value_or(true)) ||
+                       ((family.bias == BiasRule::Key || family.bias == BiasRule::KeyQkv) && attentionBias);
   checkpoint.outputBias = family.bias == BiasRule::Key && attentionBias;
   checkpoint.mlpBias = family.bias == BiasRule::Key && keys.flag({"mlp_bias"}).value_or(false);
-  if (family.bias == BiasRule::UseBias && keys.flag({"use_bias", "bias"}).value_or(false))
+  if (family.bias == BiasRule::Always || (family.bias == BiasRule::UseBias && keys.flag({"use_bias", "bias"}).value_or(false)))
     checkpoint.qkvBias = checkpoint.outputBias = checkpoint.mlpBias = checkpoint.normBias = true;
   checkpoint.fusedQkv = family.fusedQkv;
   checkpoint.fusedGateUp = family.fusedGateUp;
@@ -417,7 +479,8 @@ void readQuantization(const ConfigReader& keys, ModelConfig& config) {
   }
   // The cache that a checkpoint was calibrated for.
   const auto scheme = values.object("kv_cache_scheme");
-  const bool eightBitCache = scheme.integer({"num_bits"}, 1, 32).value_or(0) == 8 && scheme.text({"type"}).value_or("float") == "float";
+  const bool eightBitCache =
+      scheme.integer({"num_bits"}, 1, 32).value_or(0) == 8 && scheme.text({"type"}).value_or("float") == "float";
   const auto cacheAlgorithm = values.text({"kv_cache_quant_algo"});
   if (eightBitCache || (cacheAlgorithm && *cacheAlgorithm == "FP8")) config.kvCacheDType = DType::F8E4M3;
   if (quantization.method == "bitsandbytes" && quantization.bits == 0)
@@ -459,6 +522,22 @@ void noteStoredExtras(const ConfigReader& keys, ModelConfig& config) {
       config.modelType == "llama" && version.major == 4 && (version.minor < 32 || (version.minor == 32 && version.development));
 }
 
+// A model of several parts is its language model's family and what stands around it.
+const ModelFamily* languageFamilyOf(ModelConfig& config) {
+  const WrapperFamily* wrapper = findWrapperFamily(config.modelType);
+  std::string type = languageModelType(config.raw);
+  if (type.empty() && wrapper) type = wrapper->language;
+  const ModelFamily* language = findModelFamily(type);
+  if (!language) return nullptr;
+  config.wrapperType = config.modelType;
+  config.modelType = std::string(language->modelTypes.substr(0, language->modelTypes.find(' ')));
+  if (wrapper) return language;
+  config.missingInEngine.push_back(fmt::format("model family \"{}\"", config.wrapperType));
+  config.warnings.push_back(fmt::format("model_type \"{}\" is unknown: its language model \"{}\" is counted, other parts are not",
+                                        config.wrapperType, type));
+  return language;
+}
+
 }  // namespace
 
 Result<ModelConfig> parseModelConfig(std::string_view text, const std::string& where) {
@@ -472,6 +551,7 @@ Result<ModelConfig> parseModelConfig(std::string_view text, const std::string& w
 
   config.modelType = keys.text({"model_type"}).value_or("");
   const ModelFamily* known = findModelFamily(config.modelType);
+  if (!known) known = languageFamilyOf(config);
   const ModelFamily& family = known ? *known : kUnknownFamily;
   if (!known) {
     config.warnings.push_back(
@@ -503,7 +583,15 @@ Result<ModelConfig> parseModelConfig(std::string_view text, const std::string& w
     if (layer.ffn == FfnKind::Dense && layer.intermediateSize == 0 && !error)
       keys.fail(
           Error{where + ": intermediate_size", "no such key", fmt::format("an integer from 1 to {}", kMaxIntermediate), ""});
-  if (!error && config.raw.contains("vision_config")) config.missingInEngine.emplace_back("image input");
+  if (keys.has("vision_config")) {
+    config.missingInEngine.emplace_back("image input");
+    if (!countsVisionTower(keys, family, findWrapperFamily(config.wrapperType)))
+      config.warnings.push_back("the vision tower is not counted");
+  }
+  if (keys.has("audio_config")) {
+    config.missingInEngine.emplace_back("audio input");
+    config.warnings.push_back("the audio tower is not counted");
+  }
   if (error) return tl::unexpected(*error);
   noteMissingInEngine(config);
   return config;

@@ -101,6 +101,8 @@ struct LayerSpec {
   bool indexer = false;        // sparse latent attention selects its tokens by an indexer
   int64_t indexDim = 0;        // width of the key that the indexer keeps of each token
   bool valuesAreKeys = false;  // no v_proj: the keys serve as values (Gemma 4)
+  bool sharesKv = false;       // reads the cache of an earlier layer, keeps none itself (Gemma 3n)
+  bool mambaBeside = false;    // a Mamba 2 mixer reads the same norm as the attention (Falcon H1)
   RecurrentState recurrent;
   friend bool sameKvShape(const LayerSpec& a, const LayerSpec& b) {
     return a.attention == b.attention && a.window == b.window && a.kvHeads == b.kvHeads && a.headDim == b.headDim &&
@@ -145,6 +147,9 @@ struct CheckpointTraits {
   bool fusedQkv = false, fusedGateUp = false;
   bool queryGate = false;  // q_proj also makes a gate for each query head (Qwen3-Next)
   bool expertBias = false;
+  bool singleNorm = false;  // both branches read one norm, which stands before the attention
+  bool plainNorms = false;  // the layers' norms have no weights
+  bool qkNormBias = false;
   int64_t additionalEmbeddings = 0;  // rows of the embedding beyond the head's (Llama 3.2 Vision)
   bool tiedHeadStored = false;       // lm_head is in the file although it equals the embedding
   bool inverseFrequencies = false;   // rotary_emb.inv_freq of each layer (Transformers before 4.32)
@@ -154,7 +159,8 @@ struct CheckpointTraits {
 
 struct ModelConfig {
   std::string name;          // for people: the folder's or file's name, or general.name
-  std::string modelType;     // "qwen2", as in config.json; GGUF: general.architecture
+  std::string modelType;     // "qwen2", as in config.json (of the language model); GGUF: general.architecture
+  std::string wrapperType;   // "mistral3": the model around it, where that is a type of its own
   std::string architecture;  // "Qwen2ForCausalLM"; GGUF: the closest class name
   int64_t hiddenSize = 0, vocabSize = 0, maxPositionEmbeddings = 0;
   // Of the first full-attention layer, for tables and rules; per-layer truth is in `layers`.

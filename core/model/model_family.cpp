@@ -77,10 +77,12 @@ void adjustGraniteMoe(FamilyContext context) {
 void adjustMimoV2(FamilyContext context) {
   ModelConfig& config = context.config;
   const ConfigReader& keys = context.keys;
-  const auto pattern = keys.integers({"hybrid_layer_pattern"}, 0, 1);
+  auto pattern = keys.integers({"hybrid_layer_pattern"}, 0, 1);
+  if (pattern.empty())
+    for (const auto& layer : config.layers) pattern.push_back(layer.attention == AttentionKind::SlidingWindow);
   const int64_t window = keys.integer({"sliding_window"}, 1, 1 << 30).value_or(128);
   const int64_t valueDim = keys.integer({"v_head_dim"}, 1, 8192).value_or(config.headDim);
-  const bool windowSinks = keys.flag({"add_swa_attention_sink_bias"}).value_or(false),
+  const bool windowSinks = keys.flag({"add_swa_attention_sink_bias"}).value_or(!keys.has("hybrid_layer_pattern")),
              fullSinks = keys.flag({"add_full_attention_sink_bias"}).value_or(false);
   for (size_t i = 0; i < config.layers.size(); ++i) {
     LayerSpec& layer = config.layers[i];
@@ -94,7 +96,8 @@ void adjustMimoV2(FamilyContext context) {
         layer.ffn == FfnKind::MixtureOfExperts && keys.text({"topk_method"}).value_or("noaux_tc") == "noaux_tc";
     if (!windowed) continue;
     layer.qHeads = keys.integer({"swa_num_attention_heads"}, 1, 4096).value_or(layer.qHeads);
-    layer.kvHeads = keys.integer({"swa_num_key_value_heads"}, 1, 4096).value_or(layer.kvHeads);
+    layer.kvHeads =
+        keys.integer({"swa_num_key_value_heads"}, 1, 4096).value_or(keys.has("hybrid_layer_pattern") ? layer.kvHeads : 8);
     layer.headDim = keys.integer({"swa_head_dim"}, 1, 8192).value_or(layer.headDim);
     layer.vHeadDim = keys.integer({"swa_v_head_dim"}, 1, 8192).value_or(layer.vHeadDim);
   }
@@ -188,7 +191,10 @@ void adjustJamba(FamilyContext context) {
 // M: Mamba, *: attention, E: experts, -: MLP; each alone in its layer.
 void adjustNemotronH(FamilyContext context) {
   ModelConfig& config = context.config;
-  const std::string pattern = context.keys.text({"hybrid_override_pattern"}).value_or("");
+  std::string pattern = context.keys.text({"hybrid_override_pattern"}).value_or("");
+  if (pattern.empty())
+    for (const std::string& kind : context.keys.texts({"layers_block_type"}))
+      pattern += kind == "moe" ? 'E' : kind == "mlp" ? '-' : kind == "full_attention" || kind == "attention" ? '*' : 'M';
   if (pattern.size() != config.layers.size())
     return context.keys.fail("hybrid_override_pattern", pattern.size(),
                              fmt::format("one letter for each of the {} layers", config.layerCount()));
@@ -262,9 +268,16 @@ void adjustGemma4(FamilyContext context) {
   adjustGemma(context);
   config.decoder.attentionScale = 1.0;
   config.decoder.finalSoftcap = keys.number({"final_logit_softcapping"}, 0, 1e9).value_or(0.0);
-  const int64_t globalDim = keys.integer({"global_head_dim"}, 1, 8192).value_or(config.headDim),
+  const int64_t globalDim = keys.integer({"global_head_dim"}, 1, 8192).value_or(512),
                 globalKv = keys.integer({"num_global_key_value_heads"}, 1, 4096).value_or(config.kvHeads);
   const bool keysAreValues = keys.flag({"attention_k_eq_v"}).value_or(false);
+  const int64_t shared = keys.integer({"num_kv_shared_layers"}, 0, 1024).value_or(0);
+  const bool wide = shared > 0 && keys.flag({"use_double_wide_mlp"}).value_or(false);
+  for (int64_t i = std::max<int64_t>(0, config.layerCount() - shared); i < config.layerCount(); ++i) {
+    LayerSpec& layer = config.layers[static_cast<size_t>(i)];
+    layer.sharesKv = true;
+    if (wide) layer.intermediateSize *= 2;
+  }
   for (auto& layer : config.layers) {
     // The dense MLP beside the experts counts as a shared expert.
     if (layer.ffn == FfnKind::MixtureOfExperts)
@@ -292,11 +305,18 @@ void adjustFalcon(FamilyContext context) {
     layer.intermediateSize = config.intermediateSize;
   }
   config.checkpoint.normBias = true;
-  // The large ones norm attention and MLP apart and ship the tied head; the small ones have one norm.
+  // The large ones norm attention and MLP apart and ship the tied head; the small ones have one norm, if both branches are
+  // parallel.
+  const bool parallel = context.keys.flag({"parallel_attn"}).value_or(true);
+  const int64_t norms = context.keys.integer({"num_ln_in_parallel_attn"}, 1, 2).value_or(groups ? 2 : 1);
+  config.checkpoint.singleNorm = parallel && norms == 1;
   config.checkpoint.tiedHeadStored = groups && config.tieWordEmbeddings;
   if (!context.keys.flag({"bias"}).value_or(false))
     config.checkpoint.qkvBias = config.checkpoint.outputBias = config.checkpoint.mlpBias = false;
 }
+
+// Its norms have biases, whatever use_bias says of the projections.
+void adjustStarcoder2(FamilyContext context) { context.config.checkpoint.normBias = true; }
 
 void adjustPhimoe(FamilyContext context) {
   context.config.checkpoint.normBias = true;
@@ -506,12 +526,20 @@ constexpr TensorNames kLfm2Names{.finalNorm = "embedding_norm",
                                  .up = "w3",
                                  .down = "w2"};
 
+// hidden, layers, query heads, KV heads, head width (0: by division), MLP width, vocabulary
+constexpr ClassSizes kLlamaSizes{4096, 32, 32, 32, 0, 11008, 32000}, kMistralSizes{4096, 32, 32, 8, 0, 14336, 32000},
+    kQwen2Sizes{4096, 32, 32, 32, 0, 22016, 151936}, kQwen3Sizes{4096, 32, 32, 32, 128, 22016, 151936},
+    kGemmaSizes{3072, 28, 16, 16, 256, 24576, 256000}, kGemma2Sizes{2304, 26, 8, 4, 256, 9216, 256000},
+    kGemma3Sizes{2304, 26, 8, 4, 256, 9216, 262208}, kGlm4Sizes{4096, 40, 32, 2, 128, 13696, 151552},
+    kCohereSizes{8192, 40, 64, 64, 0, 22528, 256000}, kLfm2Sizes{2560, 32, 32, 8, 0, 12288, 65536};
+
 constexpr std::array kFamilies = {
-    ModelFamily{.modelTypes = "llama", .architecture = "LlamaForCausalLM"},
+    ModelFamily{.modelTypes = "llama", .architecture = "LlamaForCausalLM", .sizes = &kLlamaSizes},
     ModelFamily{.modelTypes = "mistral ministral",
                 .architecture = "MistralForCausalLM",
                 .bias = BiasRule::Never,
-                .window = WindowRule::AllLayers},
+                .window = WindowRule::AllLayers,
+                .sizes = &kMistralSizes},
     ModelFamily{.modelTypes = "ministral3",
                 .architecture = "Ministral3ForCausalLM",
                 .bias = BiasRule::Never,
@@ -520,11 +548,13 @@ constexpr std::array kFamilies = {
     ModelFamily{.modelTypes = "qwen2",
                 .architecture = "Qwen2ForCausalLM",
                 .bias = BiasRule::AlwaysQkv,
-                .window = WindowRule::FromMaxWindow},
+                .window = WindowRule::FromMaxWindow,
+                .sizes = &kQwen2Sizes},
     ModelFamily{.modelTypes = "qwen3",
                 .architecture = "Qwen3ForCausalLM",
                 .qkNorm = QkNormRule::PerHead,
-                .window = WindowRule::FromMaxWindow},
+                .window = WindowRule::FromMaxWindow,
+                .sizes = &kQwen3Sizes},
     ModelFamily{.modelTypes = "smollm3",
                 .architecture = "SmolLM3ForCausalLM",
                 .window = WindowRule::FromMaxWindow,
@@ -541,6 +571,7 @@ constexpr std::array kFamilies = {
                 .normWeightOffset = 1.0,
                 .activation = Activation::GeluTanh,
                 .vocabSize = 256000,
+                .sizes = &kGemmaSizes,
                 .adjust = adjustGemma},
     ModelFamily{.modelTypes = "gemma2",
                 .architecture = "Gemma2ForCausalLM",
@@ -550,6 +581,7 @@ constexpr std::array kFamilies = {
                 .normWeightOffset = 1.0,
                 .activation = Activation::GeluTanh,
                 .vocabSize = 256000,
+                .sizes = &kGemma2Sizes,
                 .adjust = adjustGemma2},
     ModelFamily{.modelTypes = "gemma3_text gemma3",
                 .architecture = "Gemma3ForCausalLM",
@@ -562,6 +594,7 @@ constexpr std::array kFamilies = {
                 .ropeTheta = 1000000.0,
                 .vocabSize = 262208,
                 .positions = 131072,
+                .sizes = &kGemma3Sizes,
                 .adjust = adjustGemma3,
                 .extras = addSiglipTower},
     ModelFamily{.modelTypes = "phi3",
@@ -585,13 +618,14 @@ constexpr std::array kFamilies = {
                 .ropeTheta = 500000.0,
                 .adjust = adjustOlmo3},
     ModelFamily{.modelTypes = "granite", .architecture = "GraniteForCausalLM", .adjust = adjustGranite},
-    ModelFamily{.modelTypes = "glm4",
+    ModelFamily{.modelTypes = "glm4 glm4v_text glm_ocr_text",
                 .architecture = "Glm4ForCausalLM",
                 .bias = BiasRule::KeyQkv,
                 .norms = NormPlaces::BeforeAndAfter,
                 .fusedGateUp = true,
                 .partialRotary = 0.5,
-                .ropeStyle = RopeStyle::Interleaved},
+                .ropeStyle = RopeStyle::Interleaved,
+                .sizes = &kGlm4Sizes},
     ModelFamily{.modelTypes = "glm",
                 .architecture = "GlmForCausalLM",
                 .bias = BiasRule::KeyQkv,
@@ -607,6 +641,7 @@ constexpr std::array kFamilies = {
                 .normEpsilon = 1e-5,
                 .ropeStyle = RopeStyle::Interleaved,
                 .ropeTheta = 500000.0,
+                .sizes = &kCohereSizes,
                 .names = &kCohereNames,
                 .adjust = adjustCohere},
     ModelFamily{.modelTypes = "cohere2",
@@ -617,6 +652,7 @@ constexpr std::array kFamilies = {
                 .norm = NormKind::LayerNorm,
                 .normEpsilon = 1e-5,
                 .ropeStyle = RopeStyle::Interleaved,
+                .sizes = &kCohereSizes,
                 .names = &kCohereNames,
                 .adjust = adjustCohere},
     ModelFamily{.modelTypes = "mixtral",
@@ -680,7 +716,7 @@ constexpr std::array kFamilies = {
                 .ropeTheta = 500000.0,
                 .lacks = "image input",
                 .extras = addQwen3VlTower},
-    ModelFamily{.modelTypes = "qwen3_vl_moe",
+    ModelFamily{.modelTypes = "qwen3_vl_moe qwen3_vl_moe_text",
                 .architecture = "Qwen3VLMoeForConditionalGeneration",
                 .qkNorm = QkNormRule::PerHead,
                 .ropeTheta = 500000.0,
@@ -720,7 +756,7 @@ constexpr std::array kFamilies = {
                 .lacks = "sparse attention",
                 .adjust = adjustGlmSparse,
                 .extras = addDeepseekMtp},
-    ModelFamily{.modelTypes = "glm4_moe",
+    ModelFamily{.modelTypes = "glm4_moe glm4v_moe_text",
                 .architecture = "Glm4MoeForCausalLM",
                 .bias = BiasRule::KeyQkv,
                 .qkNorm = QkNormRule::Key,
@@ -782,7 +818,8 @@ constexpr std::array kFamilies = {
                 .experts = ExpertStyle::FusedRows,
                 .lacks = "Gemma 4's layers",
                 .adjust = adjustGemma4,
-                .extras = addGemma4Tower},
+                .layerExtras = writeLayerInputs,
+                .extras = addGemma4Parts},
     ModelFamily{.modelTypes = "granitemoe",
                 .architecture = "GraniteMoeForCausalLM",
                 .names = &kGraniteMoeNames,
@@ -819,6 +856,7 @@ constexpr std::array kFamilies = {
                 .tiedByDefault = true,
                 .normEpsilon = 1e-5,
                 .ropeTheta = 1000000.0,
+                .sizes = &kLfm2Sizes,
                 .names = &kLfm2Names,
                 .adjust = adjustLfm2},
     ModelFamily{.modelTypes = "falcon RefinedWeb RefinedWebModel",
@@ -843,7 +881,8 @@ constexpr std::array kFamilies = {
                 .normEpsilon = 1e-5,
                 .gatedMlp = false,
                 .activation = Activation::GeluTanh,
-                .names = &kStarcoder2Names},
+                .names = &kStarcoder2Names,
+                .adjust = adjustStarcoder2},
     ModelFamily{.modelTypes = "internlm2",
                 .architecture = "InternLM2ForCausalLM",
                 .bias = BiasRule::Never,
@@ -917,8 +956,17 @@ bool listsWord(std::string_view list, std::string_view word) {
 }  // namespace
 
 const ModelFamily* findModelFamily(std::string_view modelType) {
-  for (const auto& family : kFamilies)
-    if (listsWord(family.modelTypes, modelType)) return &family;
+  if (modelType.empty()) return nullptr;
+  for (const std::span<const ModelFamily> table : {std::span<const ModelFamily>(kFamilies), siblingFamilies()})
+    for (const auto& family : table)
+      if (listsWord(family.modelTypes, modelType)) return &family;
+  return nullptr;
+}
+
+const WrapperFamily* findWrapperFamily(std::string_view modelType) {
+  if (modelType.empty()) return nullptr;
+  for (const auto& wrapper : wrapperFamilies())
+    if (listsWord(wrapper.modelTypes, modelType)) return &wrapper;
   return nullptr;
 }
 

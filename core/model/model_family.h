@@ -6,6 +6,8 @@
 #include "core/model/config_reader.h"
 #include "core/model/model_config.h"
 
+#include <span>
+#include <string>
 #include <string_view>
 
 namespace headroom {
@@ -16,6 +18,7 @@ enum class BiasRule : uint8_t {
   KeyQkv,     // attention_bias: q, k and v only
   AlwaysQkv,  // q, k and v without a key
   UseBias,    // use_bias (or bias): attention, MLP and norms
+  Always,     // attention, MLP and norms
   Never,
 };
 
@@ -28,6 +31,7 @@ enum class NormPlaces : uint8_t {
   BeforeAndAfter,  // Gemma 2: four
   OnePerMixer,     // Nemotron-H: one before the layer's only branch
   Single,          // Cohere: one for both branches, which run in parallel
+  Weightless,      // OLMo: before each branch, without weights
 };
 
 // Which layers see a window, where layer_types is silent.
@@ -57,6 +61,11 @@ enum class ExpertStyle : uint8_t {
   FusedColumns,  // one tensor (experts, hidden, 2 * width)
 };
 
+// Sizes that the configuration class takes where a file leaves them out, as files of several parts often do. 0: not known here.
+struct ClassSizes {
+  int64_t hidden = 0, layers = 0, qHeads = 0, kvHeads = 0, headDim = 0, intermediate = 0, vocabulary = 0;
+};
+
 struct ModelFamily;
 class InventoryBuilder;
 
@@ -79,6 +88,7 @@ struct ModelFamily {
   double normEpsilon = 1e-6;  // where the file is silent
   double normWeightOffset = 0.0;
   bool gatedMlp = true;
+  bool attentionFree = false;  // no layer has heads
   Activation activation = Activation::Silu;
   bool fusedQkv = false, fusedGateUp = false;
   double partialRotary = 1.0;
@@ -86,14 +96,30 @@ struct ModelFamily {
   double ropeTheta = 10000.0;
   int64_t vocabSize = 0;               // class default; 0: the key is required
   int64_t positions = 0;               // class default of max_position_embeddings; 0: unknown without the key
+  int64_t mlpRatio = 0;                // width of the MLP over hidden_size where the file gives none; 0: the key is required
+  const ClassSizes* sizes = nullptr;   // class defaults of the sizes
   const TensorNames* names = nullptr;  // where they are not Llama's
   ExpertStyle experts = ExpertStyle::PerExpert;
-  std::string_view lacks = {};                  // what the engine lacks beside what layers and traits tell
-  void (*adjust)(FamilyContext) = nullptr;      // keys of its own
+  std::string_view lacks = {};              // what the engine lacks beside what layers and traits tell
+  void (*adjust)(FamilyContext) = nullptr;  // keys of its own
+  void (*layerExtras)(InventoryBuilder&, const LayerSpec&, int layer, const std::string& at) = nullptr;  // tensors of its layers
   void (*extras)(InventoryBuilder&) = nullptr;  // tensors outside the decoder's layers
+};
+
+// A model of several parts whose language model is a family of its own, named by model_type inside text_config.
+struct WrapperFamily {
+  std::string_view modelTypes;  // values of the outer model_type, separated by spaces
+  std::string_view language;    // the family where text_config names none
+  void (*extras)(InventoryBuilder&) = nullptr;
+  bool ownTower = false;  // extras write a tower of their own, whatever vision_config names
 };
 
 // Empty for a type that is not in the table.
 const ModelFamily* findModelFamily(std::string_view modelType);
+const WrapperFamily* findWrapperFamily(std::string_view modelType);
+
+// Parts of the two tables, by files: model_family.cpp holds what the engine runs or was built for, the others their siblings.
+std::span<const ModelFamily> siblingFamilies();
+std::span<const WrapperFamily> wrapperFamilies();
 
 }  // namespace headroom

@@ -8,6 +8,8 @@
 namespace headroom {
 
 // Fills LayerSpec::recurrent and indexDim of the layers that need them.
+// Whether the keys describe Mamba 2 (heads of states) or the first one.
+bool describesMamba2(const ConfigReader& keys);
 void readRecurrentStates(const ConfigReader& keys, ModelConfig& config);
 
 }  // namespace headroom

@@ -560,6 +560,26 @@
         <translation>--max-model-len %1，或 %2（%3 块 GPU）放得下</translation>
     </message>
     <message>
+        <source>--max-model-len %1, or --gpu-memory-utilization %2</source>
+        <translation>--max-model-len %1，或 --gpu-memory-utilization %2</translation>
+    </message>
+    <message>
+        <source>--max-model-len %1, or --gpu-memory-utilization %2, or %3 (%4 GPUs) fits</source>
+        <translation>--max-model-len %1，或 --gpu-memory-utilization %2，或 %3（%4 块 GPU）放得下</translation>
+    </message>
+    <message>
+        <source>--gpu-memory-utilization %1, or %2 (%3 GPUs) fits</source>
+        <translation>--gpu-memory-utilization %1，或 %2（%3 块 GPU）放得下</translation>
+    </message>
+    <message>
+        <source>%1 requests at once instead of %2, or --gpu-memory-utilization %3</source>
+        <translation>同时 %1 个请求而不是 %2 个，或 --gpu-memory-utilization %3</translation>
+    </message>
+    <message>
+        <source>%1 requests at once instead of %2, or --gpu-memory-utilization %3, or %4 (%5 GPUs) fits</source>
+        <translation>同时 %1 个请求而不是 %2 个，或 --gpu-memory-utilization %3，或 %4（%5 块 GPU）放得下</translation>
+    </message>
+    <message>
         <source>more GPUs, or more memory on each</source>
         <translation>更多 GPU，或每块更多内存</translation>
     </message>
@@ -1558,6 +1578,38 @@
     <message>
         <source>vocab_size is not given: the class default %1 is taken</source>
         <translation>没有给出 vocab_size：取模型类的默认值 %1</translation>
+    </message>
+    <message>
+        <source>%1 (compute capability %2) has no FP8 arithmetic, which SGLang&apos;s expert kernel needs: &quot;type fp8e4nv not supported in this architecture&quot;</source>
+        <translation>%1（计算能力 %2）没有 FP8 运算，而 SGLang 的专家内核需要它：&quot;type fp8e4nv not supported in this architecture&quot;</translation>
+    </message>
+    <message>
+        <source>vLLM, which keeps FP8 as weights alone here; or an AWQ or GPTQ checkpoint</source>
+        <translation>vLLM（在此仅以 FP8 存放权重），或 AWQ、GPTQ 检查点</translation>
+    </message>
+    <message>
+        <source>%1 is not given: the class default %2 is taken</source>
+        <translation>未给出 %1：采用类的默认值 %2</translation>
+    </message>
+    <message>
+        <source>layer_types: &quot;%1&quot; is unknown: such layers are taken for full attention</source>
+        <translation>layer_types：未知的 &quot;%1&quot;：这些层按完全注意力处理</translation>
+    </message>
+    <message>
+        <source>model_type &quot;%1&quot; is unknown: its language model &quot;%2&quot; is counted, other parts are not</source>
+        <translation>未知的 model_type &quot;%1&quot;：计入其语言模型 &quot;%2&quot;，不计入其他部分</translation>
+    </message>
+    <message>
+        <source>the vision tower is not counted</source>
+        <translation>未计入视觉塔</translation>
+    </message>
+    <message>
+        <source>the audio tower is not counted</source>
+        <translation>未计入音频塔</translation>
+    </message>
+    <message>
+        <source>keys and values shared between layers (use_cla) are not counted as shared</source>
+        <translation>层间共享的键和值（use_cla）未按共享计算</translation>
     </message>
     <message>
         <source>a divisor of hidden_size %1, or the key head_dim</source>

@@ -297,8 +297,6 @@ class ModelConfigTest : public QObject {
         "short_factor: found 1, expected 4 factors, one for each rotated pair");
     row("layer types too few", llama({{"layer_types", {"full_attention"}}}),
         "layer_types: found 1, expected one entry for each of the 4 layers");
-    row("layer type unknown", llama({{"layer_types", {"full_attention", "telepathy", "full_attention", "full_attention"}}}),
-        "layer_types: found \"telepathy\"");
     row("architectures a string", llama({{"architectures", "LlamaForCausalLM"}}),
         "architectures: found \"LlamaForCausalLM\", expected a list of strings");
     row("eos a string", llama({{"eos_token_id", "</s>"}}), "eos_token_id: found \"</s>\"");

@@ -45,7 +45,8 @@ QString listOf(const std::vector<Range>& ranges) {
 }
 
 EngineKind kindNamed(const QString& name) {
-  for (const EngineKind kind : {EngineKind::Vllm, EngineKind::SgLang, EngineKind::TensorRtLlm, EngineKind::LmDeploy, EngineKind::LlamaCpp})
+  for (const EngineKind kind :
+       {EngineKind::Vllm, EngineKind::SgLang, EngineKind::TensorRtLlm, EngineKind::LmDeploy, EngineKind::LlamaCpp})
     if (name == QString::fromUtf8(engineName(kind).data(), static_cast<qsizetype>(engineName(kind).size()))) return kind;
   return EngineKind::Headroom;
 }
@@ -118,6 +119,21 @@ class RulesTableTest : public QObject {
     row("tensorrt-llm", "7B", 3, "10,9,9");
     row("tensorrt-llm", "7B", 5, "6,6,6,5,5");
     row("tensorrt-llm", "7B", 6, "5,5,5,5,4,4");
+    row("sglang", "72B", 5, "16,16,16,16,16");
+    row("sglang", "7B", 7, "4,4,4,4,4,4,4");
+    row("tensorrt-llm", "72B", 5, "16,16,16,16,16");
+    row("tensorrt-llm", "7B", 7, "4,4,4,4,4,4,4");
+    // Groups of weights do not matter to stages: AWQ runs on any count of GPUs, padded or not.
+    for (const char* model : {"72B-AWQ", "72B-AWQ-padded"}) {
+      row("vllm", model, 3, "27,27,26");
+      row("vllm", model, 5, "16,16,16,16,16");
+      row("vllm", model, 6, "13,13,13,14,14,13");
+      row("vllm", model, 7, "11,11,11,12,12,12,11");
+      row("sglang", model, 3, "26,27,27");
+      row("sglang", model, 5, "16,16,16,16,16");
+      row("sglang", model, 6, "13,13,13,13,14,14");
+      row("sglang", model, 7, "11,11,11,11,12,12,12");
+    }
     row("llama.cpp", "72B", 3, "27,27,26");
     row("llama.cpp", "72B", 7, "12,12,11,12,11,12,10");
   }
@@ -129,7 +145,8 @@ class RulesTableTest : public QObject {
     const ModelSource source = modelNamed(model);
     const Machine machine = *parseMachine("8xH100-80GB");
     const EngineRules& rules = rulesOf(kindNamed(engine));
-    QVERIFY(!rules.check({source, machine, rules.newestKnown(), std::nullopt, ""}, {1, stages, 1}).refusal);
+    const std::string method = source.config.quantization ? source.config.quantization->method : "";
+    QVERIFY(!rules.check({source, machine, rules.newestKnown(), std::nullopt, method}, {1, stages, 1}).refusal);
     QCOMPARE(listOf(rules.stages(source.config, stages)), layers);
   }
 
@@ -148,6 +165,64 @@ class RulesTableTest : public QObject {
     QCOMPARE(refused("72B-AWQ", "vllm", {1, 6, 1}), QString());
     QCOMPARE(refused("7B", "vllm", {2, 1, 3}), QString());
     QCOMPARE(refused("72B", "lmdeploy", {1, 3, 1}), QString("lmdeploy.pipeline"));
+    QVERIFY(!refused("72B-AWQ", "llama.cpp", {1, 6, 1}).isEmpty());  // GGUF alone
+    QCOMPARE(refused("72B", "llama.cpp", {1, 6, 1}), QString());
+  }
+
+  // A small model on odd counts: as many replicas, or pairs of them; LMDeploy, without stages, leaves GPUs idle.
+  void replicasOfTheSmallModel_data() {
+    QTest::addColumn<QString>("engine");
+    QTest::addColumn<int>("tp");
+    QTest::addColumn<int>("dp");
+    for (const char* engine : {"vllm", "sglang", "lmdeploy"}) {
+      for (int gpus : {3, 5, 7}) QTest::addRow("%s on %d", engine, gpus) << QString(engine) << 1 << gpus;
+      QTest::addRow("%s, three pairs", engine) << QString(engine) << 2 << 3;
+    }
+  }
+  void replicasOfTheSmallModel() {
+    QFETCH(QString, engine);
+    QFETCH(int, tp);
+    QFETCH(int, dp);
+    const Machine machine = *parseMachine("8xH100-80GB");
+    const ModelSource source = modelNamed("7B");
+    const EngineRules& rules = rulesOf(kindNamed(engine));
+    QVERIFY(!rules.check({source, machine, rules.newestKnown(), std::nullopt, ""}, {tp, 1, dp}).refusal);
+  }
+
+  // No engine divides a layer of the three models by an odd number; LMDeploy has no other way.
+  void noEngineDividesByOddNumbers_data() {
+    QTest::addColumn<QString>("engine");
+    QTest::addColumn<QString>("model");
+    for (const char* engine : {"vllm", "sglang", "tensorrt-llm", "lmdeploy"})
+      for (const char* model : {"72B", "72B-AWQ", "72B-AWQ-padded", "7B"})
+        QTest::addRow("%s %s", engine, model) << QString(engine) << QString(model);
+  }
+  void noEngineDividesByOddNumbers() {
+    QFETCH(QString, engine);
+    QFETCH(QString, model);
+    const Machine machine = *parseMachine("8xH100-80GB");
+    const ModelSource source = modelNamed(model);
+    const EngineRules& rules = rulesOf(kindNamed(engine));
+    const std::string method = source.config.quantization ? source.config.quantization->method : "";
+    const RuleContext context{source, machine, rules.newestKnown(), std::nullopt, method};
+    for (int tp : {3, 5, 6, 7}) QVERIFY2(rules.check(context, {tp, 1, 1}).refusal.has_value(), qPrintable(QString::number(tp)));
+    if (engine == "lmdeploy")
+      for (int pp : {3, 5, 6, 7}) QCOMPARE(rules.check(context, {1, pp, 1}).refusal->rule, std::string("lmdeploy.pipeline"));
+  }
+
+  // The 4 KV heads of the small model: some devices get none.
+  void llamaCppSlicesMayBeEmpty() {
+    for (int devices : {5, 6, 7}) {
+      int64_t sum = 0;
+      int empty = 0;
+      for (int device = 0; device < devices; ++device) {
+        const int64_t size = llamaCppPiece(4, devices, device, 0).size();
+        sum += size;
+        empty += size == 0;
+      }
+      QCOMPARE(sum, int64_t(4));
+      QCOMPARE(empty, devices - 4);
+    }
   }
 
   void llamaCppTensorSplitDealsKvHeads() {
@@ -174,9 +249,11 @@ class RulesTableTest : public QObject {
     fp8.bits = 8;
     fp8.weightBlock = {128, 128};
     model.config.quantization = fp8;
-    const Machine ampere = *parseMachine("8xA100-80GB");
+    const Machine ampere = *parseMachine("8xA100-80GB"), hopper = *parseMachine("8xH100-80GB");
     const auto refused = [&](const EngineRules& rules, EngineVersion version, LayoutSizes sizes) {
-      const auto refusal = rules.check({model, ampere, version, std::nullopt, "fp8"}, sizes).refusal;
+      // SGLang's expert kernel needs FP8 arithmetic.
+      const Machine& machine = &rules == &sgLangRules() ? hopper : ampere;
+      const auto refusal = rules.check({model, machine, version, std::nullopt, "fp8"}, sizes).refusal;
       return refusal ? QString::fromStdString(refusal->rule) : QString();
     };
     QCOMPARE(refused(vllmRules(), {0, 32, 0}, {8, 1, 1}), QString("vllm.fp8_block"));
@@ -187,10 +264,11 @@ class RulesTableTest : public QObject {
     QCOMPARE(refused(sgLangRules(), {0, 5, 9}, {8, 1, 1, true}), QString());
     model.config.layers[0].moe.experts = 126;
     QCOMPARE(refused(sgLangRules(), {0, 5, 9}, {4, 1, 1, true}), QString("sglang.experts"));  // whole experts, evenly only
-    QCOMPARE(refused(vllmRules(), {0, 32, 0}, {4, 1, 1, true}), QString());                  // the first ranks hold one more
+    QCOMPARE(refused(vllmRules(), {0, 32, 0}, {4, 1, 1, true}), QString());                   // the first ranks hold one more
     const ModelSource dense = makeModel(smolShape());
-    QCOMPARE(QString::fromStdString(vllmRules().check({dense, ampere, {0, 32, 0}, std::nullopt, ""}, {1, 1, 1, true}).refusal->rule),
-             QString("vllm.expert_parallel"));
+    QCOMPARE(
+        QString::fromStdString(vllmRules().check({dense, ampere, {0, 32, 0}, std::nullopt, ""}, {1, 1, 1, true}).refusal->rule),
+        QString("vllm.expert_parallel"));
   }
 
   // Attention in replicas: 64 heads need not divide by all 8 GPUs' share, experts do.

@@ -47,7 +47,8 @@ std::optional<RuleFinding> checkModel(const RuleContext& context, LayoutSizes si
   // "tp_size" is the world of one engine: with attention data parallelism, attention has a share of it.
   const int tp = sizes.attentionDataParallel ? sizes.tp * sizes.dp : sizes.tp;
   if (sizes.expertParallel && !firstExpertLayer(config))
-    return RuleFinding{"sglang.expert_parallel", "--ep-size is for models with experts; this one is dense", "no expert parallelism"};
+    return RuleFinding{"sglang.expert_parallel", "--ep-size is for models with experts; this one is dense",
+                       "no expert parallelism"};
   const int64_t vocabulary = roundUp(config.vocabSize, kVocabularyPadding);
   if (vocabulary % tp != 0) {
     return RuleFinding{
@@ -113,6 +114,26 @@ std::optional<RuleFinding> checkModel(const RuleContext& context, LayoutSizes si
   return std::nullopt;
 }
 
+// The first GPU without FP8 arithmetic, where the checkpoint is FP8.
+const MachineGpu* withoutFp8(const RuleContext& context) {
+  if (context.quantization != "fp8") return nullptr;
+  for (const MachineGpu& gpu : context.machine.gpus)
+    if (gpu.spec.computeCapability && *gpu.spec.computeCapability < 8.9) return &gpu;
+  return nullptr;
+}
+
+// Experts in FP8 run in a kernel that needs the arithmetic; plain matrices have one that only reads FP8.
+std::optional<RuleFinding> checkFp8(const RuleContext& context) {
+  const MachineGpu* gpu = withoutFp8(context);
+  if (!gpu || !firstExpertLayer(context.model.config)) return std::nullopt;
+  return RuleFinding{
+      "sglang.fp8_experts",
+      fmt::format("{} (compute capability {:.1f}) has no FP8 arithmetic, which SGLang's expert kernel needs: \"type "
+                  "fp8e4nv not supported in this architecture\"",
+                  gpu->spec.name, *gpu->spec.computeCapability),
+      "vLLM, which keeps FP8 as weights alone here; or an AWQ or GPTQ checkpoint"};
+}
+
 class SgLangRules : public EngineRules {
  public:
   EngineVersion newestKnown() const override { return kNewest; }
@@ -121,8 +142,16 @@ class SgLangRules : public EngineRules {
     RuleVerdict verdict;
     verdict.refusal = checkMachine(context, sizes);
     if (!verdict.refusal) verdict.refusal = checkModel(context, sizes);
+    if (!verdict.refusal) verdict.refusal = checkFp8(context);
     if (verdict.refusal) return verdict;
     const ModelConfig& config = context.model.config;
+    if (const MachineGpu* gpu = withoutFp8(context)) {
+      verdict.warnings.push_back({"sglang.fp8_weights_only",
+                                  fmt::format("{} (compute capability {:.1f}) has no FP8 arithmetic: weights stay FP8, products "
+                                              "run in 16 bits, prompts slower",
+                                              gpu->spec.name, *gpu->spec.computeCapability),
+                                  ""});
+    }
     if (sizes.pp > 1) {
       verdict.warnings.push_back(
           {"sglang.pipeline", "with stages, overlapped scheduling is off and speculative decoding is refused", ""});

@@ -223,7 +223,9 @@ std::optional<RuleFinding> checkExperts(const RuleContext& context, LayoutSizes 
     for (const MachineGpu& gpu : context.machine.gpus) hopper = hopper && gpu.spec.computeCapability.value_or(9.0) >= 9.0;
     const bool accepted = context.version >= EngineVersion{0, 32, 0} && hopper &&
                           std::gcd(std::gcd(block, share), context.model.config.hiddenSize) >= 32;
-    if (share % block != 0 && !accepted) {
+    // Undivided, gate and up are one matrix whose rows together fill blocks.
+    const bool filled = shards == 1 && 2 * share % block == 0;
+    if (share % block != 0 && !accepted && !filled) {
       return RuleFinding{"vllm.fp8_block",
                          fmt::format("{} columns of an expert / {} = {}, and {}; vLLM: \"The output_size of gate's and up's "
                                      "weight = {} is not divisible by weight "

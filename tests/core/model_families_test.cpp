@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+// Small configurations of each family, and what Hugging Face Transformers 5 counts in the model it builds of them (on its meta
+// device): every parameter and stored buffer once, a tied head not again.
+#include "core/model/tensor_inventory.h"
+
+#include <QtTest>
+
+#include <fstream>
+
+using namespace headroom;
+
+class ModelFamiliesTest : public QObject {
+  Q_OBJECT
+ private slots:
+  void countsWhatTheModelClassesHold_data() {
+    QTest::addColumn<QByteArray>("config");
+    QTest::addColumn<qint64>("parameters");
+    std::ifstream file(HEADROOM_TEST_DATA "/model_families.jsonl");
+    QVERIFY(file.is_open());
+    int rows = 0;
+    for (std::string line; std::getline(file, line); ++rows) {
+      const auto row = nlohmann::json::parse(line);
+      const std::string name = row["name"].get<std::string>();
+      QTest::newRow(name.c_str()) << QByteArray::fromStdString(row["config"].dump()) << row["parameters"].get<qint64>();
+    }
+    QVERIFY(rows > 100);
+  }
+  void countsWhatTheModelClassesHold() {
+    QFETCH(QByteArray, config);
+    QFETCH(qint64, parameters);
+    const auto parsed = parseModelConfig(config.toStdString(), "config.json");
+    QVERIFY2(parsed, parsed ? "" : parsed.error().message().c_str());
+    for (const std::string& warning : parsed->warnings)
+      QVERIFY2(warning.find("model_type") == std::string::npos && warning.find("layer_types") == std::string::npos,
+               warning.c_str());
+    const TensorInventory inventory = inventoryOfConfig(*parsed);
+    QCOMPARE(static_cast<qint64>(inventory.parameters()), parameters);
+    for (const TensorEntry& tensor : inventory.tensors) {
+      if (tensor.splitDim < 0) continue;
+      int64_t split = 0;
+      for (const SplitSegment& segment : tensor.segments) split += segment.elements;
+      QVERIFY2(tensor.shape.at(static_cast<size_t>(tensor.splitDim)) == split, tensor.name.c_str());
+    }
+  }
+
+  // Published totals of models whose files Transformers does not build: by their own code, or with a tower.
+  void meetsPublishedTotals_data() {
+    QTest::addColumn<QByteArray>("config");
+    QTest::addColumn<qint64>("parameters");
+    const auto row = [](const char* name, const nlohmann::json& config, qint64 parameters) {
+      QTest::newRow(name) << QByteArray::fromStdString(config.dump()) << parameters;
+    };
+    row("Molmo-7B-D",
+        {{"model_type", "molmo"},
+         {"hidden_size", 3584},
+         {"intermediate_size", 37888},
+         {"num_hidden_layers", 28},
+         {"num_attention_heads", 28},
+         {"num_key_value_heads", 4},
+         {"embedding_size", 152064},
+         {"vocab_size", 152064},
+         {"qkv_bias", true},
+         {"weight_tying", false},
+         {"tie_word_embeddings", false}},
+        8021025280);
+    row("Phi-3.5-vision",
+        {{"model_type", "phi3_v"},
+         {"hidden_size", 3072},
+         {"intermediate_size", 8192},
+         {"num_hidden_layers", 32},
+         {"num_attention_heads", 32},
+         {"num_key_value_heads", 32},
+         {"vocab_size", 32064},
+         {"tie_word_embeddings", false}},
+        4146621440);
+    nlohmann::json kinds = nlohmann::json::array();
+    for (int i = 0; i < 80; ++i) kinds.push_back(i % 8 == 7 ? 1 : 0);
+    row("MiniMax-Text-01",
+        {{"model_type", "minimax_text_01"},
+         {"hidden_size", 6144},
+         {"intermediate_size", 9216},
+         {"num_hidden_layers", 80},
+         {"num_attention_heads", 64},
+         {"num_key_value_heads", 8},
+         {"head_dim", 128},
+         {"vocab_size", 200064},
+         {"num_local_experts", 32},
+         {"num_experts_per_tok", 2},
+         {"attn_type_list", kinds},
+         {"tie_word_embeddings", false}},
+        456089655296);
+    row("Falcon-7B: one norm a layer",
+        {{"model_type", "falcon"},
+         {"hidden_size", 4544},
+         {"num_hidden_layers", 32},
+         {"num_attention_heads", 71},
+         {"multi_query", true},
+         {"parallel_attn", true},
+         {"bias", false},
+         {"new_decoder_architecture", false},
+         {"vocab_size", 65024}},
+        6921720704);
+    row("gemma-3-4b-it: heads left to the class",
+        {{"model_type", "gemma3"},
+         {"text_config",
+          {{"model_type", "gemma3_text"},
+           {"hidden_size", 2560},
+           {"intermediate_size", 10240},
+           {"num_hidden_layers", 34},
+           {"sliding_window", 1024}}},
+         {"vision_config",
+          {{"model_type", "siglip_vision_model"},
+           {"hidden_size", 1152},
+           {"intermediate_size", 4304},
+           {"num_hidden_layers", 27},
+           {"image_size", 896},
+           {"patch_size", 14}}}},
+        4300079472);
+  }
+  void meetsPublishedTotals() { countsAsPublished(); }
+
+  // A model around a language model of another family: the text as that family counts it, the tower as it names itself.
+  void modelsOfSeveralParts() {
+    const nlohmann::json text = {{"model_type", "mistral"},  {"hidden_size", 256},       {"num_hidden_layers", 2},
+                                 {"num_attention_heads", 8}, {"num_key_value_heads", 2}, {"head_dim", 32},
+                                 {"intermediate_size", 512}, {"vocab_size", 1000}};
+    const auto alone = parseModelConfig(text.dump(), "config.json");
+    QVERIFY(alone);
+    nlohmann::json whole = {{"model_type", "mistral3"},
+                            {"text_config", text},
+                            {"spatial_merge_size", 2},
+                            {"vision_config",
+                             {{"model_type", "pixtral"},
+                              {"hidden_size", 128},
+                              {"intermediate_size", 256},
+                              {"num_hidden_layers", 2},
+                              {"num_attention_heads", 4},
+                              {"patch_size", 14}}}};
+    const auto both = parseModelConfig(whole.dump(), "config.json");
+    QVERIFY(both);
+    QCOMPARE(both->modelType, std::string("mistral"));
+    QCOMPARE(both->wrapperType, std::string("mistral3"));
+    const int64_t tower = 128 * 3 * 14 * 14 + 128 + 2 * (4 * 128 * 128 + 3 * 128 * 256 + 2 * 128);
+    const int64_t projector = 128 + 128 * 4 * 128 + 256 * 128 + 256 * 256;
+    QCOMPARE(inventoryOfConfig(*both).parameters(), inventoryOfConfig(*alone).parameters() + tower + projector);
+    // A tower that is not known is named, not guessed; so is a model that is not known around one that is.
+    whole["vision_config"]["model_type"] = "something_new";
+    const auto other = parseModelConfig(whole.dump(), "config.json");
+    QVERIFY(other && std::count(other->warnings.begin(), other->warnings.end(), "the vision tower is not counted") == 1);
+    whole["model_type"] = "something_newer";
+    const auto unknown = parseModelConfig(whole.dump(), "config.json");
+    QVERIFY(unknown && unknown->modelType == "mistral");
+    QVERIFY(std::any_of(unknown->warnings.begin(), unknown->warnings.end(),
+                        [](const std::string& warning) { return warning.find("something_newer") != std::string::npos; }));
+  }
+
+  // Kinds of layers that are not known are named and planned as full attention.
+  void unknownLayerTypesAreNamed() {
+    const nlohmann::json config = {{"model_type", "llama"},
+                                   {"hidden_size", 256},
+                                   {"num_hidden_layers", 2},
+                                   {"num_attention_heads", 8},
+                                   {"intermediate_size", 512},
+                                   {"vocab_size", 1000},
+                                   {"layer_types", {"full_attention", "spiral"}}};
+    const auto parsed = parseModelConfig(config.dump(), "config.json");
+    QVERIFY(parsed);
+    QVERIFY(parsed->layers[1].attention == AttentionKind::Full);
+    QVERIFY(!parsed->missingInEngine.empty());  // the engine does not guess
+    QVERIFY(std::any_of(parsed->warnings.begin(), parsed->warnings.end(),
+                        [](const std::string& warning) { return warning.find("spiral") != std::string::npos; }));
+  }
+
+ private:
+  void countsAsPublished() {
+    QFETCH(QByteArray, config);
+    QFETCH(qint64, parameters);
+    const auto parsed = parseModelConfig(config.toStdString(), "config.json");
+    QVERIFY2(parsed, parsed ? "" : parsed.error().message().c_str());
+    QCOMPARE(static_cast<qint64>(inventoryOfConfig(*parsed).parameters()), parameters);
+  }
+};
+
+QTEST_GUILESS_MAIN(ModelFamiliesTest)
+#include "model_families_test.moc"
