@@ -269,29 +269,7 @@ Status placeTensors(const std::vector<TensorInfo>& infos, int64_t dataBegin, int
   return {};
 }
 
-// "model-00001-of-00013.gguf" split at its number.
-struct PartName {
-  std::string prefix;
-  int64_t number = 0, count = 0;
-};
-
-std::optional<PartName> partName(const std::string& name) {
-  constexpr size_t kTail = sizeof("-00001-of-00013.gguf") - 1;
-  if (name.size() < kTail || !name.ends_with(".gguf")) return std::nullopt;
-  const std::string_view tail = std::string_view(name).substr(name.size() - kTail);
-  const auto digits = [&](size_t at) {
-    int64_t value = 0;
-    for (char c : tail.substr(at, 5)) {
-      if (c < '0' || c > '9') return int64_t{-1};
-      value = value * 10 + (c - '0');
-    }
-    return value;
-  };
-  if (tail[0] != '-' || tail.substr(6, 4) != "-of-" || digits(1) < 1 || digits(10) < 1) return std::nullopt;
-  return PartName{name.substr(0, name.size() - kTail), digits(1), digits(10)};
-}
-
-std::string nameOfPart(const PartName& part, int64_t number, int64_t count) {
+std::string nameOfPart(const GgufPartName& part, int64_t number, int64_t count) {
   return fmt::format("{}-{:05}-of-{:05}.gguf", part.prefix, number, count);
 }
 
@@ -326,6 +304,22 @@ Result<GgufHeader> readOneFile(const std::filesystem::path& file, bool withToken
 }
 
 }  // namespace
+
+std::optional<GgufPartName> ggufPartName(const std::string& name) {
+  constexpr size_t kTail = sizeof("-00001-of-00013.gguf") - 1;
+  if (name.size() < kTail || !name.ends_with(".gguf")) return std::nullopt;
+  const std::string_view tail = std::string_view(name).substr(name.size() - kTail);
+  const auto digits = [&](size_t at) {
+    int64_t value = 0;
+    for (char c : tail.substr(at, 5)) {
+      if (c < '0' || c > '9') return int64_t{-1};
+      value = value * 10 + (c - '0');
+    }
+    return value;
+  };
+  if (tail[0] != '-' || tail.substr(6, 4) != "-of-" || digits(1) < 1 || digits(10) < 1) return std::nullopt;
+  return GgufPartName{name.substr(0, name.size() - kTail), digits(1), digits(10)};
+}
 
 Result<GgufParse> parseGgufHeader(std::string_view head, int64_t fileSize, bool withTokens, const std::string& where) {
   static_assert(std::endian::native == std::endian::little, "GGUF numbers are read as they lie");
@@ -383,7 +377,7 @@ Result<GgufParse> parseGgufHeader(std::string_view head, int64_t fileSize, bool 
 }
 
 Result<GgufHeader> readGgufHeader(const std::filesystem::path& file, bool withTokens) {
-  const auto part = partName(file.filename().string());
+  const auto part = ggufPartName(file.filename().string());
   const std::filesystem::path folder = file.parent_path();
   const std::filesystem::path first = part ? folder / nameOfPart(*part, 1, part->count) : file;
   if (part && part->number != 1 && std::filesystem::exists(file) && !std::filesystem::exists(first))
@@ -398,7 +392,7 @@ Result<GgufHeader> readGgufHeader(const std::filesystem::path& file, bool withTo
   const auto count = countKey->get<int64_t>();
   if (count > kMaxParts)
     return failure(first.string() + ": split.count", fmt::format("{}", count), fmt::format("at most {} parts", kMaxParts));
-  const auto name = partName(first.filename().string());
+  const auto name = ggufPartName(first.filename().string());
   if (!name || name->count != count)
     return failure(first.string(), fmt::format("a split file of {} parts under this name", count),
                    fmt::format("a name that ends in -00001-of-{:05}.gguf", count), "give the parts their original names");
@@ -416,6 +410,15 @@ Result<GgufHeader> readGgufHeader(const std::filesystem::path& file, bool withTo
   for (int64_t number = 2; number <= count; ++number) {
     auto next = readOneFile(folder / nameOfPart(*name, number, count), false);
     if (!next) return next;
+    const auto says = [&](const char* key, int64_t expected) {
+      const auto given = next->metadata.find(key);
+      return given == next->metadata.end() || !given->is_number_integer() || *given == expected;
+    };
+    if (!says("split.no", number - 1) || !says("split.count", count))
+      return failure((folder / nameOfPart(*name, number, count)).string(),
+                     fmt::format("part {} of {}", next->metadata.value("split.no", int64_t{-1}) + 1,
+                                 next->metadata.value("split.count", count)),
+                     fmt::format("part {} of {}", number, count), "give the parts their original names");
     const int index = static_cast<int>(header->files.size());
     for (auto& tensor : next->tensors) tensor.file = index;
     for (auto& tensor : next->unknownTensors) tensor.file = index;
@@ -424,6 +427,11 @@ Result<GgufHeader> readGgufHeader(const std::filesystem::path& file, bool withTo
     std::move(next->warnings.begin(), next->warnings.end(), std::back_inserter(header->warnings));
     header->files.push_back(folder / nameOfPart(*name, number, count));
   }
+  std::set<std::string_view> names;
+  for (const auto& tensor : header->tensors)
+    if (!names.insert(tensor.name).second)
+      return failure(first.string(), fmt::format("tensor {} in two parts", printable(tensor.name)), "each tensor in one part",
+                     "the parts do not belong together");
   const auto total = header->metadata.find("split.tensors.count");
   const auto found = static_cast<int64_t>(header->tensors.size() + header->unknownTensors.size());
   if (total != header->metadata.end() && total->is_number_integer() && total->get<int64_t>() != found)

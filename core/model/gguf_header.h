@@ -7,6 +7,7 @@
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -39,7 +40,14 @@ struct GgufHeader {
   std::vector<std::string> warnings;
 };
 
-// Reads one GGUF file and, when it is the first of several (split.count), the others beside it. `withTokens` false leaves out the
+// "model-00001-of-00013.gguf", the name of a part of a split file, taken apart; empty for any other name.
+struct GgufPartName {
+  std::string prefix;  // "model"
+  int64_t number = 0, count = 0;
+};
+std::optional<GgufPartName> ggufPartName(const std::string& name);
+
+// Reads one GGUF file and, when it is one of several (split.count), the others beside it. `withTokens` false leaves out the
 // long token arrays (tokenizer.ggml.tokens/scores/token_type/merges), keeping "<key>.length" in their place.
 Result<GgufHeader> readGgufHeader(const std::filesystem::path& file, bool withTokens);
 

@@ -4,6 +4,7 @@
 #include "core/model/engine_support.h"
 #include "core/model/file_head.h"
 #include "core/model/gguf_config.h"
+#include "core/model/gguf_header.h"
 #include "core/model/model_catalog.h"
 #include "core/model/safetensors_header.h"
 #include "core/model/tensor_inventory.h"
@@ -251,6 +252,30 @@ void takeStoredDType(ModelSource& source) {
   source.config.dtype = most->first;
 }
 
+Result<ModelSource> openGguf(const fs::path& file);
+
+// Models among a folder's GGUF files, one name each: the first part of a split file stands for all, also when it is not there.
+// Projectors of images and sound (mmproj-*) belong to a model and are none.
+std::vector<std::string> ggufModelsIn(const std::vector<std::string>& names) {
+  std::set<std::string> models;
+  for (const auto& name : names) {
+    if (!name.ends_with(".gguf") || name.starts_with("mmproj")) continue;
+    const auto part = ggufPartName(name);
+    models.insert(part ? fmt::format("{}-00001-of-{:05}.gguf", part->prefix, part->count) : name);
+  }
+  return {models.begin(), models.end()};
+}
+
+// A file of the model that is there: the first part, or one of the later ones, whose reader says what is missing.
+fs::path anyPartOf(const fs::path& folder, const std::string& model, const std::vector<std::string>& names) {
+  const auto first = ggufPartName(model);
+  for (const auto& name : names) {
+    const auto part = ggufPartName(name);
+    if (name == model || (first && part && part->prefix == first->prefix && part->count == first->count)) return folder / name;
+  }
+  return folder / model;
+}
+
 Result<ModelSource> openFolder(const fs::path& folder) {
   std::error_code unreadable;
   if (fs::directory_iterator(folder, unreadable); unreadable)
@@ -259,12 +284,11 @@ Result<ModelSource> openFolder(const fs::path& folder) {
   if (names.empty())
     return failure(folder.string(), "an empty folder", "a model folder with config.json", "download the model again");
   if (!fileExists(folder / "config.json")) {
-    std::vector<std::string> ggufs;
-    for (const auto& name : names)
-      if (name.ends_with(".gguf")) ggufs.push_back(name);
+    const auto ggufs = ggufModelsIn(names);
+    if (ggufs.size() == 1) return openGguf(anyPartOf(folder, ggufs.front(), names));
     if (!ggufs.empty())
-      return failure(folder.string(), fmt::format("GGUF files ({}) and no config.json", shortList(ggufs)),
-                     "a model folder with config.json", "give the .gguf file itself");
+      return failure(folder.string(), fmt::format("several GGUF models ({}) and no config.json", shortList(ggufs)),
+                     "a model folder with config.json, or with one GGUF model", "give the .gguf file itself");
     if (fileExists(folder / "adapter_config.json"))
       return failure(folder.string(), "an adapter (adapter_config.json) without config.json", "a whole model",
                      "merge the adapter into its base model first");
@@ -306,6 +330,7 @@ Result<ModelSource> openFolder(const fs::path& folder) {
   auto files = weightFilesOf(folder);
   if (!files) return tl::unexpected(files.error());
   if (files->empty()) {
+    if (const auto ggufs = ggufModelsIn(names); ggufs.size() == 1) return openGguf(anyPartOf(folder, ggufs.front(), names));
     const bool pickled = std::any_of(names.begin(), names.end(), [](const auto& name) {
       return name.ends_with(".bin") || name.ends_with(".pth") || name.ends_with(".pt");
     });

@@ -1560,6 +1560,18 @@
         <translation>这些部分不属于同一个文件</translation>
     </message>
     <message>
+        <source>part %1 of %2</source>
+        <translation>第 %1 部分，共 %2 部分</translation>
+    </message>
+    <message>
+        <source>tensor %1 in two parts</source>
+        <translation>张量 %1 出现在两个部分中</translation>
+    </message>
+    <message>
+        <source>each tensor in one part</source>
+        <translation>每个张量只在一个部分中</translation>
+    </message>
+    <message>
         <source>dtype is not given: bfloat16 is assumed</source>
         <translation>没有给出 dtype：假定为 bfloat16</translation>
     </message>
@@ -1848,8 +1860,12 @@
         <translation>请重新下载模型</translation>
     </message>
     <message>
-        <source>GGUF files (%1) and no config.json</source>
-        <translation>有 GGUF 文件（%1）而没有 config.json</translation>
+        <source>several GGUF models (%1) and no config.json</source>
+        <translation>有多个 GGUF 模型（%1）而没有 config.json</translation>
+    </message>
+    <message>
+        <source>a model folder with config.json, or with one GGUF model</source>
+        <translation>含 config.json 或仅含一个 GGUF 模型的模型文件夹</translation>
     </message>
     <message>
         <source>give the .gguf file itself</source>
@@ -2186,6 +2202,18 @@
     <message>
         <source>auto, float32, float16, bfloat16, fp8_e4m3 or fp8_e5m2</source>
         <translation>auto、float32、float16、bfloat16、fp8_e4m3 或 fp8_e5m2</translation>
+    </message>
+    <message>
+        <source>auto, float32, float16, bfloat16, fp8_e4m3, fp8_e5m2 or int8</source>
+        <translation>auto、float32、float16、bfloat16、fp8_e4m3、fp8_e5m2 或 int8</translation>
+    </message>
+    <message>
+        <source>int8 on GPUs</source>
+        <translation>GPU 上的 int8</translation>
+    </message>
+    <message>
+        <source>int8 caches run on host devices</source>
+        <translation>int8 缓存只在主机设备上运行</translation>
     </message>
     <message>
         <source>modelled: bandwidth, compute and links of the catalog at shares that timed kernels reach; nine of ten timed cases of this kind lie within %1 % (between tokens) and %2 % (a prompt)</source>

@@ -112,6 +112,23 @@ class GgufHeaderTest : public QObject {
     QCOMPARE(fromSecond->tensors.size(), size_t(3));
   }
 
+  // Parts of another file, or in another order, under the right names.
+  void refusesPartsThatDoNotBelongTogether() {
+    GgufWriter first = small(), exchanged, repeated;
+    first.u16("split.count", 2).u16("split.no", 0);
+    exchanged.u16("split.count", 3).u16("split.no", 2).tensor("c", 0, {8});
+    std::ofstream(path("x-00002-of-00002.gguf"), std::ios::binary) << exchanged.bytes();
+    const auto order = read(first.bytes(), "x-00001-of-00002.gguf");
+    QVERIFY(!order);
+    QVERIFY2(order.error().message().find("x-00002-of-00002.gguf: found part 3 of 3, expected part 2 of 2") != std::string::npos,
+             order.error().message().c_str());
+    repeated.u16("split.count", 2).u16("split.no", 1).tensor("b", 0, {8});
+    std::ofstream(path("y-00002-of-00002.gguf"), std::ios::binary) << repeated.bytes();
+    const auto twice = read(first.bytes(), "y-00001-of-00002.gguf");
+    QVERIFY(!twice);
+    QVERIFY2(twice.error().message().find("tensor b in two parts") != std::string::npos, twice.error().message().c_str());
+  }
+
   void namesMissingPartsOfASplitFile() {
     GgufWriter first = small();
     first.u16("split.count", 13);

@@ -235,7 +235,9 @@ class OpenModelTest : public QObject {
     write("adapter_config.json", "{}");
     refuses(folder(), "an adapter (adapter_config.json) without config.json");
     write("x.gguf", "GGUF");
-    refuses(folder(), "GGUF files (x.gguf) and no config.json");
+    refuses(folder(), "x.gguf: found the version of 4 bytes at byte 4, past the end of the file");
+    write("y-00002-of-00002.gguf", "GGUF");
+    refuses(folder(), "several GGUF models (x.gguf, y-00001-of-00002.gguf) and no config.json");
     write("w.safetensors", safetensors(llama()));
     refuses(folder() + "/w.safetensors", "weights without config.json beside them");
     write("empty.bin", "");
@@ -289,6 +291,22 @@ class OpenModelTest : public QObject {
     QCOMPARE(source.inventory.parameters(), 120640 - 300 * 64);
     QVERIFY(source.ggufMetadata.contains("tokenizer.ggml.tokens.length") &&
             !source.ggufMetadata.contains("tokenizer.ggml.tokens"));
+  }
+
+  // A folder that holds one model as GGUF is that model, whatever projectors stand beside it; parts that are not there are told.
+  void opensAFolderOfOneGguf() {
+    write("Tiny-Q8_0.gguf", gguf().bytes());
+    write("mmproj-Tiny-F16.gguf", "GGUF");
+    const ModelSource source = opened(folder());
+    QCOMPARE(source.path.filename().string(), std::string("Tiny-Q8_0.gguf"));
+    QCOMPARE(source.config.name, std::string("Tiny"));
+    write("config.json", llama().dump());
+    QVERIFY(opened(folder()).origin == ModelSource::Origin::GgufHeader);
+    write("Tiny-Q4_0.gguf", gguf().bytes());
+    QVERIFY(opened(folder()).origin == ModelSource::Origin::ConfigFormula);
+    m_folder = std::make_unique<QTemporaryDir>();
+    write("big-00002-of-00003.gguf", gguf().bytes());
+    refuses(folder(), "part 2 of 3 without the first part");
   }
 
   void turnsHalvesForQwen() {

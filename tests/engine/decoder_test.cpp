@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every layout of every reference model gives what Transformers computes in float32: greedy tokens and log probabilities, whole
 // and in chunks.
+#include "tests/engine/gguf_split.h"
 #include "tests/engine/step_driver.h"
 
+#include <QTemporaryDir>
 #include <QtTest>
 
 using namespace headroom;
@@ -65,6 +67,42 @@ class DecoderTest : public QObject {
         QVERIFY2(difference.empty(), fmt::format("chunks of {}, prompt {}: {}", chunk, i, difference).c_str());
       }
     }
+  }
+
+  // A split file is the same model, by its first part, by another one or by its folder; a missing part is told before anything is
+  // read.
+  void readsSplitFiles_data() {
+    QTest::addColumn<QString>("named");
+    QTest::addColumn<bool>("tensorsFirst");
+    QTest::newRow("first part") << "/tiny-00001-of-00003.gguf" << true;
+    QTest::newRow("last part") << "/tiny-00003-of-00003.gguf" << true;
+    QTest::newRow("folder") << "" << true;
+    QTest::newRow("no tensors in the first part") << "" << false;
+  }
+  void readsSplitFiles() {
+    QFETCH(QString, named);
+    QFETCH(bool, tensorsFirst);
+    QTemporaryDir folder;
+    const std::filesystem::path path = folder.path().toStdString();
+    GgufSplitter(kModels + "gguf/Q8_0.gguf").write(path, "tiny", 3, tensorsFirst);
+    auto driver = StepDriver::make((folder.path() + named).toStdString(), 2, 2);
+    QVERIFY2(driver.has_value(), driver ? "" : driver.error().message().c_str());
+    StepDriver& d = **driver;
+    QCOMPARE(d.model.weightFiles.size(), size_t{3});
+    QCOMPARE(d.model.path.filename().string(), std::string("tiny-00001-of-00003.gguf"));
+    QCOMPARE(d.model.config.name, std::string("tiny"));
+    d.start();
+    QVERIFY2(d.waitLoaded(), d.failure ? d.failure->message().c_str() : "not loaded in time");
+    const std::vector<ReferenceCase> cases = readReference(kModels + "gguf/Q8_0.expected.json");
+    for (const ReferenceCase& reference : cases) d.add(reference.prompt, static_cast<int64_t>(reference.greedy.size()));
+    QVERIFY(d.generate(d.all(), static_cast<int64_t>(cases.front().greedy.size()), 96));
+    for (size_t i = 0; i < cases.size(); ++i) QCOMPARE(compareWith(cases[i], d.sequences[i], kTolerance), std::string());
+
+    std::filesystem::remove(path / "tiny-00002-of-00003.gguf");
+    const Result<ModelSource> partial = openModel((folder.path() + named).toStdString());
+    QVERIFY(!partial);
+    QVERIFY2(partial.error().message().find("1 of 3 parts missing (tiny-00002-of-00003.gguf)") != std::string::npos,
+             partial.error().message().c_str());
   }
 
   // The bits of a run do not depend on the run: reductions go in rank order.
