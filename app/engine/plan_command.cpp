@@ -42,7 +42,7 @@ Result<std::optional<DType>> dtypeOption(const std::string& option, std::string 
   if (name == "fp8_e4m3") return std::optional(DType::F8E4M3);
   if (name == "fp8_e5m2") return std::optional(DType::F8E5M2);
   if (std::optional<DType> dtype = parseDType(name)) return dtype;
-  return failure(option, fmt::format("\"{}\"", name), "auto, float32, float16, bfloat16, fp8 or q8_0");
+  return failure(option, fmt::format("\"{}\"", name), "auto, float32, float16, bfloat16, fp8, int8 or q8_0");
 }
 
 // Sentences broken at spaces, continued at `indent`.
@@ -499,7 +499,7 @@ void addPlanCommand(CLI::App& app, Run& run) {
   plan->add_option("--dtype", arguments->dtype, "auto, float32, float16 or bfloat16")->capture_default_str();
   plan->add_option("--quantization", arguments->quantization, "the checkpoint's own; or what if: fp8, awq, gptq, w4a16, nvfp4, Q4_K_M, …");
   plan->add_option("--kv-cache-dtype", arguments->kvCacheDType,
-                   "auto, float32, float16, bfloat16, fp8 (servers) or q8_0 (llama.cpp)")
+                   "auto, float32, float16, bfloat16, fp8, int8 (Headroom) or q8_0 (llama.cpp)")
       ->capture_default_str();
   plan->add_option("--max-model-len", arguments->maxModelLen, "tokens of one request, prompt and answer");
   plan->add_option("--gpu-memory-utilization", arguments->gpuMemoryUtilization, "share of each GPU the engine may take");

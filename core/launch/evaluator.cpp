@@ -360,6 +360,8 @@ void LayoutEvaluator::predict(LayoutPlan& plan, const ReplicaPlan& replica, int6
     question.headBytesPerElement = m_headBytesPerElement;
     const DTypeInfo& kvType = dtypeInfo(options.kvCacheDType);
     question.kvBytesPerElement = static_cast<double>(kvType.blockBytes) / static_cast<double>(kvType.blockElements);
+    if (options.kvCacheDType == DType::I8 && config.headDim > 0)  // a scale beside each head
+      question.kvBytesPerElement += 4.0 / static_cast<double>(config.headDim);
     question.gpu = &context.gpus[slowest].spec;
     question.concurrency = requests;
     // Without a load that was asked for: a prompt and an answer of everyday length.

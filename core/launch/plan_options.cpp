@@ -139,12 +139,16 @@ Result<ResolvedOptions> resolveHeadroomDefaults(const ModelSource& model, const 
     resolved.dtype = *options.dtype;
   }
   resolved.kvCacheDType = options.kvCacheDType.value_or(resolved.dtype);
-  if (!isComputeType(resolved.kvCacheDType) && resolved.kvCacheDType != DType::F8E4M3 && resolved.kvCacheDType != DType::F8E5M2) {
+  const bool host = hostOnly(machine);
+  if (resolved.kvCacheDType == DType::I8 && !host)
+    return failure("--kv-cache-dtype", "int8 on GPUs", "auto, float32, float16, bfloat16, fp8_e4m3 or fp8_e5m2",
+                   "int8 caches run on host devices");
+  if (!isComputeType(resolved.kvCacheDType) && resolved.kvCacheDType != DType::F8E4M3 && resolved.kvCacheDType != DType::F8E5M2 &&
+      resolved.kvCacheDType != DType::I8) {
     return failure("--kv-cache-dtype", std::string(dtypeName(resolved.kvCacheDType)),
-                   "auto, float32, float16, bfloat16, fp8_e4m3 or fp8_e5m2");
+                   "auto, float32, float16, bfloat16, fp8_e4m3, fp8_e5m2 or int8");
   }
   if (config.quantization) resolved.quantization = config.quantization->method;
-  const bool host = hostOnly(machine);
   resolved.maxNumSeqs = options.maxNumSeqs.value_or(host ? kHostSequences : kGpuSequences);
   resolved.maxNumBatchedTokens = options.maxNumBatchedTokens.value_or(host ? kHostBatchedTokens : kGpuBatchedTokens);
   resolved.gpuMemoryUtilization = options.gpuMemoryUtilization.value_or(kUtilization);

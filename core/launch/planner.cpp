@@ -3,6 +3,7 @@
 #include "core/launch/planner.h"
 
 #include "core/launch/evaluator.h"
+#include "core/memory/kv_cache_size.h"
 #include "core/memory/vllm_memory.h"
 #include "core/model/held_weights.h"
 #include "core/model/what_if_quantization.h"
@@ -67,18 +68,22 @@ bool usable(const LayoutPlan& plan) { return plan.verdict == Verdict::Fits || pl
 
 // K and V of one token in all layers, before any copies.
 std::optional<int64_t> kvBytesPerToken(const ModelConfig& config, DType dtype) {
-  int64_t elements = 0;
+  const auto heads = [&](int64_t count, int64_t key, int64_t value) {  // the servers' types have no scales
+    const DTypeInfo& info = dtypeInfo(dtype);
+    return info.blockElements == 1 ? kvCacheBytes(dtype, 1, count, key, value).count()
+                                   : count * (key + value) * info.blockBytes / info.blockElements;
+  };
+  int64_t bytes = 0;
   for (const LayerSpec& layer : config.layers) {
     if (layer.sharesKv) continue;
     if (layer.attention == AttentionKind::Latent)
-      elements += layer.latent.kvLoraRank + layer.latent.qkRopeHeadDim;
+      bytes += heads(1, layer.latent.kvLoraRank + layer.latent.qkRopeHeadDim, 0);
     else if (layer.attention == AttentionKind::Full || layer.attention == AttentionKind::SlidingWindow ||
              layer.attention == AttentionKind::ChunkedWindow)
-      elements += layer.kvHeads * (layer.headDim + (layer.vHeadDim > 0 ? layer.vHeadDim : layer.headDim));
+      bytes += heads(layer.kvHeads, layer.headDim, layer.vHeadDim > 0 ? layer.vHeadDim : layer.headDim);
   }
-  if (elements == 0) return std::nullopt;
-  const DTypeInfo& info = dtypeInfo(dtype);
-  return elements * info.blockBytes / info.blockElements;
+  if (bytes == 0) return std::nullopt;
+  return bytes;
 }
 
 // A larger share of the memory that would hold what is asked for, where the engines take one: up to 0.97, beyond which context

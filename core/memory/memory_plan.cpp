@@ -2,6 +2,8 @@
 // Weights, KV cache and block counts of Headroom's engine, rank by rank.
 #include "core/memory/memory_plan.h"
 
+#include "core/memory/kv_cache_size.h"
+
 #include <algorithm>
 #include <limits>
 #include <map>
@@ -53,7 +55,7 @@ Bytes weightBytes(const ModelSource& model, const RankSlice& rank, int tp, DType
 }
 
 Bytes kvBytesPerBlock(const ModelConfig& config, const RankSlice& rank, const EngineLimits& limits) {
-  int64_t elementsPerToken = 0;
+  Bytes bytes;
   for (int64_t index = rank.layers.begin; index < rank.layers.end; ++index) {
     const LayerSpec& layer = config.layers[index];
     if (layer.sharesKv) continue;
@@ -61,18 +63,18 @@ Bytes kvBytesPerBlock(const ModelConfig& config, const RankSlice& rank, const En
       case AttentionKind::Full:
       case AttentionKind::SlidingWindow:
       case AttentionKind::ChunkedWindow: {
-        elementsPerToken +=
-            kvHeadsOfLayer(config, rank, layer).size() * (layer.headDim + (layer.vHeadDim > 0 ? layer.vHeadDim : layer.headDim));
+        bytes += kvCacheBytes(limits.kvDType, limits.blockTokens, kvHeadsOfLayer(config, rank, layer).size(), layer.headDim,
+                              layer.vHeadDim > 0 ? layer.vHeadDim : layer.headDim);
         break;
       }
       case AttentionKind::Latent:
-        elementsPerToken += layer.latent.kvLoraRank + layer.latent.qkRopeHeadDim;
+        bytes += kvCacheBytes(limits.kvDType, limits.blockTokens, 1, layer.latent.kvLoraRank + layer.latent.qkRopeHeadDim, 0);
         break;
       default:
         break;  // states of fixed size, not a cache by token
     }
   }
-  return storageBytes(limits.kvDType, elementsPerToken * limits.blockTokens);
+  return bytes;
 }
 
 Result<EngineMemoryPlan> planEngineMemory(const ModelSource& model, const ParallelLayout& layout, const Machine& machine,

@@ -12,7 +12,7 @@ namespace headroom {
 // What the engine is sized for.
 struct EngineLimits {
   DType computeDType = DType::F32;  // F32: exact; BF16, F16: weights of this type, activations may be rounded
-  DType kvDType = DType::F32;       // F32, F16 or BF16
+  DType kvDType = DType::F32;       // F32, F16, BF16, F8E4M3, F8E5M2 or I8
   int64_t maxModelLen = 0;          // tokens of one sequence, prompt and answer
   int64_t maxNumSeqs = 0;           // sequences in one step
   int64_t maxNumBatchedTokens = 0;  // tokens in one step

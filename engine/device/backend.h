@@ -22,7 +22,7 @@ namespace headroom::engine {
 // of a block take blockTokens * kvHeads * (headDim + vHeadDim) elements together.
 struct KvLayerView {
   void* data = nullptr;
-  DType dtype = DType::F32;  // F32, F16 or BF16
+  DType dtype = DType::F32;  // F32, F16, BF16, F8E4M3, F8E5M2 or I8, which has scales (core/memory/kv_cache_size.h)
   int64_t blocks = 0, blockTokens = 16, kvHeads = 0, headDim = 0, vHeadDim = 0;
   // Latent attention: the values are the last vHeadDim elements of the keys and take no memory; storeKv's v is not read.
   bool valuesInKeys = false;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/model/kv_cache.h"
 
+#include "core/memory/kv_cache_size.h"
+
 namespace headroom::engine {
 
 namespace {
@@ -25,8 +27,8 @@ Result<KvCache> KvCache::allocate(const ModelConfig& config, const RankSlice& ra
       view.vHeadDim = layer.latent.kvLoraRank;
       view.valuesInKeys = true;
     }
-    const int64_t elementsPerToken = view.kvHeads * (view.headDim + (view.valuesInKeys ? 0 : view.vHeadDim));
-    const Bytes size = storageBytes(limits.kvDType, blocks * limits.blockTokens * elementsPerToken);
+    const Bytes size =
+        kvCacheBytes(view.dtype, blocks * view.blockTokens, view.kvHeads, view.headDim, view.valuesInKeys ? 0 : view.vHeadDim);
     if (size > Bytes(0)) {
       Result<DeviceBuffer> buffer = backend.allocate(size, fmt::format("KV cache of layer {}", i));
       if (!buffer) return tl::unexpected(buffer.error());

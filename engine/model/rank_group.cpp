@@ -192,8 +192,8 @@ struct RankGroup::Impl {
 
   Status checkSupported() const {
     if (options.device == DeviceKind::Cuda && !options.cuda) return failure("device", "no CUDA module", "an open CUDA module");
-    if (usesCuda() && limits.kvDType == DType::F8E5M2)
-      return failure("--kv-cache-dtype", "fp8_e5m2 on CUDA devices", "float32, float16, bfloat16 or fp8_e4m3");
+    if (usesCuda() && (limits.kvDType == DType::F8E5M2 || limits.kvDType == DType::I8))
+      return failure("--kv-cache-dtype", limits.kvDType == DType::I8 ? "int8 on CUDA devices" : "fp8_e5m2 on CUDA devices", "float32, float16, bfloat16 or fp8_e4m3");
     if (!model.config.missingInEngine.empty())
       return failure(model.config.name, fmt::format("{}", fmt::join(model.config.missingInEngine, ", ")),
                      "parts that this engine's decoder has");

@@ -116,6 +116,19 @@ class PlannerTest : public QObject {
              plan->reasons.front().fix.c_str());
   }
 
+  // Whole numbers and a scale of four bytes for each head's key and value.
+  void int8CachesArePlannedWithTheirScalesOnHosts() {
+    PlanOptions options;
+    options.kvCacheDType = DType::I8;
+    const ModelSource model = makeModel(smolShape());
+    const auto report = planModel(model, hostMachine({2, 1_GiB}), options);
+    QVERIFY2(report.has_value(), report ? "" : report.error().message().c_str());
+    const LayerSpec& layer = model.config.layers.front();
+    QCOMPARE(*report->kvBytesPerToken, model.config.layerCount() * layer.kvHeads * 2 * (layer.headDim + 4));
+    const auto onGpus = planModel(model, *parseMachine("1x24GiB"), options);
+    QVERIFY(!onGpus && onGpus.error().message().find("int8 on GPUs") != std::string::npos);
+  }
+
   void optionsThatCannotBeHonouredAreRefused_data() {
     QTest::addColumn<QString>("name");
     QTest::addColumn<int>("which");

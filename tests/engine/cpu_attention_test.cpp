@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Paged attention of the CPU backend against the textbook formula in double precision: windows, caps, sinks, any share of heads,
 // mixed steps.
+#include "core/memory/kv_cache_size.h"
 #include "engine/device/cpu/block_formats.h"
 #include "engine/device/cpu/cpu_backend.h"
 
@@ -51,7 +52,7 @@ class Scene {
     m_table.assign(setup.sequences.size() * static_cast<size_t>(blocksEach), -1);
     m_cacheBytes =
         m_backend
-            ->allocate(storageBytes(setup.dtype, setup.blockTokens * setup.kvHeads * (setup.headDim + setup.vHeadDim)) * blocks,
+            ->allocate(kvCacheBytes(setup.dtype, setup.blockTokens * blocks, setup.kvHeads, setup.headDim, setup.vHeadDim),
                        "cache")
             .value();
     std::memset(m_cacheBytes.data(), 0xff, static_cast<size_t>(m_cacheBytes.size().count()));  // NaN wherever nothing was written
@@ -72,6 +73,14 @@ class Scene {
       }
       for (float& x : k) x = round(normal(random));
       for (float& x : v) x = round(normal(random));
+      if (setup.dtype == DType::I8) {
+        for (int64_t t = 0; t < context; ++t) {
+          for (int64_t head = 0; head < setup.kvHeads; ++head) {
+            makeWhole(k.data() + t * (kWidth + 1) + head * setup.headDim, setup.headDim, random);
+            makeWhole(v.data() + t * vWidth + head * setup.vHeadDim, setup.vHeadDim, random);
+          }
+        }
+      }
       m_backend->storeKv(m_cache, {k.data(), DType::F32, context, kWidth, kWidth + 1},
                          TensorView::of(v.data(), DType::F32, context, vWidth),
                          TensorView::of(places.data(), DType::I32, 1, context));
@@ -167,6 +176,13 @@ class Scene {
     return m_setup.dtype == DType::F32 ? x : std::round(x * 32) / 32;
   }
 
+  // Whole multiples of a power of two, the largest 127 of them: that is the head's scale, and storing loses nothing.
+  static void makeWhole(float* head, int64_t count, std::mt19937& random) {
+    const float scale = std::ldexp(1.0f, -5 - static_cast<int>(random() % 4));
+    for (int64_t i = 0; i < count; ++i) head[i] = std::clamp(std::round(head[i] / scale), -127.0f, 127.0f) * scale;
+    head[static_cast<int64_t>(random()) % count] = random() % 2 ? 127 * scale : -127 * scale;
+  }
+
   Setup m_setup;
   std::unique_ptr<Backend> m_backend;
   DeviceBuffer m_cacheBytes;
@@ -203,6 +219,15 @@ std::vector<std::pair<std::string, Setup>> setups() {
   add("F16 cache", [](Setup& s) { s.dtype = DType::F16; });
   add("FP8 E4M3 cache", [](Setup& s) { s.dtype = DType::F8E4M3; });
   add("FP8 E5M2 cache", [](Setup& s) { s.dtype = DType::F8E5M2, s.headDim = 24, s.vHeadDim = 10; });
+  add("I8 cache", [](Setup& s) { s.dtype = DType::I8; });
+  add("I8 cache, narrow values, blocks of 5",
+      [](Setup& s) { s.dtype = DType::I8, s.headDim = 24, s.vHeadDim = 10, s.blockTokens = 5; });
+  add("I8 cache, odd head, window, sinks, softcap", [](Setup& s) {
+    s.dtype = DType::I8, s.headDim = 7, s.vHeadDim = 80, s.sinks = true, s.params.window = 40, s.params.softcap = 5.0f;
+  });
+  add("I8 cache, long contexts", [](Setup& s) {
+    s.dtype = DType::I8, s.sequences = {{1, 2500}, {3, 1024}, {20, 1500}, {1, 3}}, s.params = heads(4, 2);
+  });
   add("BF16 cache", [](Setup& s) { s.dtype = DType::BF16; });
   add("window", [](Setup& s) { s.params.window = 20; });
   add("window of one", [](Setup& s) { s.params.window = 1; });
@@ -293,6 +318,39 @@ class CpuAttentionTest : public QObject {
     for (size_t i = 0; i < found.size(); ++i)
       if (!(std::fabs(found[i] - expected[i]) <= 2e-5 * (1 + std::fabs(expected[i]))))
         QFAIL(qPrintable(QString("element %1: %2, expected %3").arg(i).arg(found[i]).arg(expected[i])));
+  }
+
+  // Any numbers come back within half a step of the largest of their head; a head of zeros is zeros, one that is not finite gives
+  // no finite output.
+  void wholeNumbersStayNear() {
+    constexpr int64_t kHead = 64;
+    std::mt19937 random(5);
+    std::normal_distribution<float> normal;
+    for (const float size : {1.0f, 1e-30f, 1e30f, 0.0f, std::numeric_limits<float>::infinity()}) {
+      auto backend = makeCpuBackend({});
+      DeviceBuffer bytes = backend->allocate(kvCacheBytes(DType::I8, 16, 1, kHead, kHead), "cache").value();
+      const KvLayerView cache = {bytes.data(), DType::I8, 1, 16, 1, kHead, kHead};
+      std::vector<float> k(kHead), v(kHead), q(kHead, 0.5f), out(kHead);
+      for (int64_t i = 0; i < kHead; ++i)
+        k[static_cast<size_t>(i)] = normal(random), v[static_cast<size_t>(i)] = normal(random) * size;
+      float largest = 0;
+      for (float x : v) largest = std::max(largest, std::fabs(x));
+      int32_t slot = 0, starts[] = {0, 1}, context = 1, table = 0;
+      backend->storeKv(cache, TensorView::of(k.data(), DType::F32, 1, kHead), TensorView::of(v.data(), DType::F32, 1, kHead),
+                       TensorView::of(&slot, DType::I32, 1, 1));
+      backend->pagedAttention(TensorView::of(out.data(), DType::F32, 1, kHead), TensorView::of(q.data(), DType::F32, 1, kHead),
+                              cache,
+                              {1, TensorView::of(starts, DType::I32, 1, 2), TensorView::of(&context, DType::I32, 1, 1),
+                               TensorView::of(&table, DType::I32, 1, 1), TensorView{}},
+                              heads(1, 1));
+      QVERIFY(backend->sync());
+      for (size_t i = 0; i < out.size(); ++i) {  // one token: the output is its value
+        if (std::isfinite(size))
+          QVERIFY2(std::fabs(out[i] - v[i]) <= largest / 127 * 0.5001f, qPrintable(QString("%1 for %2").arg(out[i]).arg(v[i])));
+        else
+          QVERIFY(!std::isfinite(out[i]));
+      }
+    }
   }
 
   void threadsDoNotChangeResults() {

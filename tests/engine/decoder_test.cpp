@@ -105,6 +105,50 @@ class DecoderTest : public QObject {
              partial.error().message().c_str());
   }
 
+  // What a cache of eight bits costs: the mean KL divergence from the float32 run, which matches Transformers, over all positions
+  // of the reference texts. Whole numbers with a scale for each head keep more than either of the 8-bit floats.
+  void eightBitCachesStayNear_data() {
+    QTest::addColumn<std::string>("path");
+    for (const char* name : {"llama", "qwen3", "mistral", "architectures/deepseek_v3", "architectures/gpt_oss"})
+      QTest::newRow(name) << kModels + name;
+  }
+  void eightBitCachesStayNear() {
+    QFETCH(std::string, path);
+    const std::vector<ReferenceCase> cases = readReference(path + "/expected.json");
+    const auto logprobsWith = [&](DType cache) {
+      EngineLimits limits = smallLimits();
+      limits.kvDType = cache;
+      std::vector<std::vector<float>> rows;
+      auto driver = StepDriver::make(path, 2, 2, limits);
+      if (!driver) qFatal("%s", driver.error().message().c_str());
+      StepDriver& d = **driver;
+      d.start();
+      if (!d.waitLoaded()) qFatal("not loaded");
+      for (const ReferenceCase& reference : cases) {
+        std::vector<int32_t> text = reference.prompt;
+        text.insert(text.end(), reference.greedy.begin(), reference.greedy.end());
+        d.add(text, 1);
+      }
+      if (!d.generate(d.all(), 1, 5)) qFatal("no answer");
+      for (const DrivenSequence& sequence : d.sequences)
+        rows.insert(rows.end(), sequence.logprobs.begin(), sequence.logprobs.end());
+      return rows;
+    };
+    const auto exact = logprobsWith(DType::F32);
+    const auto divergence = [&](DType cache) {
+      const auto rows = logprobsWith(cache);
+      double sum = 0;
+      for (size_t row = 0; row < exact.size(); ++row)
+        for (size_t token = 0; token < exact[row].size(); ++token)
+          sum += std::exp(static_cast<double>(exact[row][token])) * (static_cast<double>(exact[row][token]) - rows[row][token]);
+      return sum / static_cast<double>(exact.size());
+    };
+    const double whole = divergence(DType::I8), e4m3 = divergence(DType::F8E4M3), e5m2 = divergence(DType::F8E5M2);
+    qInfo("mean KL divergence: int8 %.3g, fp8_e4m3 %.3g, fp8_e5m2 %.3g", whole, e4m3, e5m2);
+    QVERIFY(whole > 0 && whole < e4m3 && e4m3 < e5m2);
+    QVERIFY(whole < 0.4 * e4m3);
+  }
+
   // The bits of a run do not depend on the run: reductions go in rank order.
   void repeatsBitForBit() {
     std::vector<std::vector<float>> first;

@@ -19,7 +19,8 @@ class PlannedIsAllocatedTest : public QObject {
     const std::string models = std::string(HEADROOM_TEST_DATA) + "/models/";
     for (const char* model : {"llama", "qwen2", "qwen3", "mistral", "gguf/Q4_1.gguf", "gguf/Q8_0.gguf", "gguf/F16.gguf"})
       for (auto [compute, kv] :
-           {std::pair(DType::F32, DType::F32), std::pair(DType::BF16, DType::F16), std::pair(DType::BF16, DType::BF16)})
+           {std::pair(DType::F32, DType::F32), std::pair(DType::BF16, DType::F16), std::pair(DType::BF16, DType::BF16),
+            std::pair(DType::BF16, DType::F8E4M3), std::pair(DType::BF16, DType::I8)})
         QTest::addRow("%s as %s, cache %s", model, dtypeName(compute).data(), dtypeName(kv).data())
             << models + model << compute << kv;
   }

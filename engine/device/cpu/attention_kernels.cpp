@@ -57,6 +57,13 @@ void copyRows(DType dtype, const void* from, int64_t fromStride, int64_t rows, i
         hn::StoreU(hn::Mul(hn::PromoteTo(d, hn::BitCast(dh, bits)), factor), d, to + i);
       }
       for (; i < count; ++i) to[i] = e4m3 ? e4m3ToFloat(x[i]) : e5m2ToFloat(x[i]);
+    } else if (dtype == DType::I8) {
+      const hn::Rebind<int8_t, F> di8;
+      const hn::RebindToSigned<F> di32;
+      const int8_t* x = static_cast<const int8_t*>(from) + row * fromStride;
+      for (; i + kLanes <= count; i += kLanes)
+        hn::StoreU(hn::ConvertTo(d, hn::PromoteTo(di32, hn::LoadU(di8, x + i))), d, to + i);
+      for (; i < count; ++i) to[i] = static_cast<float>(x[i]);
     } else {
       const hn::Rebind<uint16_t, F> du16;
       const hn::RebindToUnsigned<F> du;
@@ -66,6 +73,12 @@ void copyRows(DType dtype, const void* from, int64_t fromStride, int64_t rows, i
       for (; i < count; ++i) to[i] = bf16ToFloat(x[i]);
     }
   }
+}
+
+void scaleColumns(float* x, int64_t stride, int64_t rows, int64_t columns, const float* factors) {
+  const F d;
+  for (int64_t row = 0; row < rows; ++row, x += stride)
+    for (int64_t i = 0; i < columns; i += kLanes) hn::StoreU(hn::Mul(hn::LoadU(d, x + i), hn::LoadU(d, factors + i)), d, x + i);
 }
 
 template <int R, int C>
@@ -185,7 +198,7 @@ float softmaxStep(float* scores, int64_t begin, int64_t end, int64_t columns, fl
 }  // namespace
 
 const AttentionKernels& kernels() {
-  static const AttentionKernels kernels = {copyRows, multiply, softmaxStep};
+  static const AttentionKernels kernels = {copyRows, scaleColumns, multiply, softmaxStep};
   return kernels;
 }
 

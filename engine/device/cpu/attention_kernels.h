@@ -8,8 +8,10 @@
 namespace headroom::engine::cpu {
 
 struct AttentionKernels {
-  // `rows` rows of `count` F32, F16, BF16 or FP8 elements to floats; strides in elements.
+  // `rows` rows of `count` F32, F16, BF16, FP8 or I8 elements to floats; strides in elements.
   void (*copyRows)(DType dtype, const void* from, int64_t fromStride, int64_t rows, int64_t count, float* to, int64_t toStride);
+  // x (rows, columns): each row times factors (columns), in place. `columns` is a multiple of 16.
+  void (*scaleColumns)(float* x, int64_t stride, int64_t rows, int64_t columns, const float* factors);
   // c (rows, columns) = a (rows, depth) · b (depth, columns), plus c's old row r * factors[r] where factors are given. `columns`
   // is a multiple of 16.
   void (*multiply)(const float* a, int64_t aStride, int64_t rows, int64_t depth, const float* b, int64_t bStride, int64_t columns,

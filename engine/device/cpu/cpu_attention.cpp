@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 namespace headroom::engine::cpu {
@@ -16,12 +17,19 @@ constexpr int64_t kTokensToSplitUpTo = 8;  // steps with more tokens have items 
 struct BlockLayout {
   explicit BlockLayout(const KvLayerView& cache) : cache(cache) {}
   const KvLayerView& cache;
-  int64_t elements() const {
+  int64_t codes() const {
     return cache.blockTokens * cache.kvHeads * (cache.headDim + (cache.valuesInKeys ? 0 : cache.vHeadDim));
+  }
+  // From block to block. The elements of a cache with scales are bytes.
+  int64_t elements() const {
+    const int64_t scales = cache.dtype != DType::I8 ? 0 : cache.valuesInKeys ? 1 : 2;
+    return codes() + scales * cache.kvHeads * cache.blockTokens * static_cast<int64_t>(sizeof(float));
   }
   // Element offsets inside a block: K (headDim, blockTokens) and V (blockTokens, vHeadDim) of a head.
   int64_t k(int64_t head) const { return head * cache.headDim * cache.blockTokens; }
   int64_t v(int64_t head) const { return cache.blockTokens * (cache.kvHeads * cache.headDim + head * cache.vHeadDim); }
+  int64_t kScale(int64_t head) const { return codes() + head * cache.blockTokens * static_cast<int64_t>(sizeof(float)); }
+  int64_t vScale(int64_t head) const { return cache.valuesInKeys ? kScale(head) : kScale(cache.kvHeads + head); }
 };
 
 const std::byte* elementAt(const KvLayerView& cache, int64_t index) {
@@ -38,6 +46,37 @@ void storeToken(const KvLayerView& cache, int64_t slot, const float* k, const fl
   for (int64_t head = 0; head < cache.kvHeads; ++head)
     for (int64_t d = 0; d < cache.vHeadDim; ++d)
       block[layout.v(head) + offset * cache.vHeadDim + d] = convert(v[head * cache.vHeadDim + d]);
+}
+
+// A head's numbers as whole ones of -127 … 127, `stride` apart; returns what to multiply them with. Numbers that are not finite
+// make the whole head so, as they would in a cache of floats.
+float storeCodes(const float* from, int64_t count, int8_t* to, int64_t stride) {
+  float largest = 0;
+  bool finite = true;
+  for (int64_t i = 0; i < count; ++i) {
+    finite = finite && std::isfinite(from[i]);
+    largest = std::max(largest, std::fabs(from[i]));
+  }
+  const float scale = largest / 127.0f, factor = finite && largest > 0 ? 127.0f / largest : 0.0f;
+  for (int64_t i = 0; i < count; ++i)
+    to[i * stride] = finite ? static_cast<int8_t>(std::clamp(std::nearbyint(from[i] * factor), -127.0f, 127.0f)) : int8_t{1};
+  return finite ? scale : std::numeric_limits<float>::quiet_NaN();
+}
+
+void storeTokenScaled(const KvLayerView& cache, int64_t slot, const float* k, const float* v) {
+  const BlockLayout layout(cache);
+  const int64_t offset = slot % cache.blockTokens;
+  auto* block = static_cast<int8_t*>(cache.data) + slot / cache.blockTokens * layout.elements();
+  const auto putScale = [&](int64_t scales, float scale) {
+    std::memcpy(block + scales + offset * static_cast<int64_t>(sizeof scale), &scale, sizeof scale);
+  };
+  for (int64_t head = 0; head < cache.kvHeads; ++head) {
+    putScale(layout.kScale(head),
+             storeCodes(k + head * cache.headDim, cache.headDim, block + layout.k(head) + offset, cache.blockTokens));
+    if (cache.valuesInKeys) continue;
+    putScale(layout.vScale(head),
+             storeCodes(v + head * cache.vHeadDim, cache.vHeadDim, block + layout.v(head) + offset * cache.vHeadDim, 1));
+  }
 }
 
 }  // namespace
@@ -94,6 +133,9 @@ void CpuAttention::store(const KvLayerView& cache, TensorView k, TensorView v, T
         break;
       case DType::F8E4M3:
         storeToken<uint8_t>(cache, slot[t], k.row<float>(t), v.row<float>(t), floatToE4m3);
+        break;
+      case DType::I8:
+        storeTokenScaled(cache, slot[t], k.row<float>(t), v.row<float>(t));
         break;
       case DType::F8E5M2:
         storeToken<uint8_t>(cache, slot[t], k.row<float>(t), v.row<float>(t), floatToE5m2);
@@ -155,7 +197,7 @@ void CpuAttention::run(TensorView out, TensorView q, const KvLayerView& cache, c
 
 void CpuAttention::attend(const Call& call, const Item& item, int thread) {
   const int64_t rows = item.rows(), heads = item.headEnd - item.headBegin, headDim = call.cache.headDim, width = call.outWidth();
-  const int64_t workFloats = kChunkTokens * (headDim + width + rows) + roundUp(rows, 16),
+  const int64_t workFloats = kChunkTokens * (headDim + width + rows + 2) + roundUp(rows, 16),
                 resultFloats = Softmax::floats(rows, width);
   float* queries = m_scratch[static_cast<size_t>(thread)].reserve<float>(
       (roundUp(rows * headDim, 16) + workFloats + 2 * resultFloats) * static_cast<int64_t>(sizeof(float)));
@@ -186,7 +228,8 @@ void CpuAttention::attendSplit(const Call& call, const Item& item, int64_t split
   const int64_t rows = item.rows(), heads = item.headEnd - item.headBegin, blockTokens = cache.blockTokens;
   const auto* blocks = call.batch.blockTable.row<int32_t>(item.sequence);
   float *keys = work, *values = keys + kChunkTokens * cache.headDim, *scores = values + kChunkTokens * to.width,
-        *factors = scores + kChunkTokens * rows;
+        *keyScales = scores + kChunkTokens * rows, *valueScales = keyScales + kChunkTokens, *factors = valueScales + kChunkTokens;
+  const bool scaled = cache.dtype == DType::I8;
   to.clear();
   const int64_t firstPosition = call.position(item.sequence, item.tokenBegin),
                 lastPosition = call.position(item.sequence, item.tokenEnd - 1);
@@ -198,6 +241,7 @@ void CpuAttention::attendSplit(const Call& call, const Item& item, int64_t split
     const int64_t readBegin = std::max(chunk, call.firstSeen(firstPosition));
     if (readBegin > chunk || count < columns || cache.vHeadDim < to.width)
       std::fill_n(keys, kChunkTokens * (cache.headDim + to.width), 0.0f);
+    if (scaled) std::fill_n(keyScales, 2 * kChunkTokens, 0.0f);
     for (int64_t token = readBegin; token < chunk + count;) {
       const int64_t offset = token % blockTokens, run = std::min(blockTokens - offset, chunk + count - token);
       const int64_t base = blocks[token / blockTokens] * layout.elements();
@@ -211,15 +255,26 @@ void CpuAttention::attendSplit(const Call& call, const Item& item, int64_t split
         m_kernels.copyRows(cache.dtype, elementAt(cache, base + layout.v(item.kvHead) + offset * cache.vHeadDim), cache.vHeadDim,
                            run, cache.vHeadDim, values + (token - chunk) * to.width, to.width);
       }
+      if (scaled) {
+        const auto copyScales = [&](int64_t scales, float* to) {
+          m_kernels.copyRows(DType::F32, elementAt(cache, base + scales + offset * static_cast<int64_t>(sizeof(float))), 0, 1,
+                             run, to + token - chunk, 0);
+        };
+        copyScales(layout.kScale(item.kvHead), keyScales);
+        copyScales(layout.vScale(item.kvHead), valueScales);
+      }
       token += run;
     }
     m_kernels.multiply(queries, cache.headDim, rows, cache.headDim, keys, kChunkTokens, columns, scores, kChunkTokens, nullptr);
+    if (scaled) m_kernels.scaleColumns(scores, kChunkTokens, rows, columns, keyScales);
     for (int64_t r = 0; r < rows; ++r) {
       const int64_t position = call.position(item.sequence, item.tokenBegin + r / heads);
       const int64_t seen = std::max<int64_t>(0, call.firstSeen(position) - chunk), past = std::min(count, position + 1 - chunk);
       factors[r] =
           m_kernels.softmaxStep(scores + r * kChunkTokens, seen, past, columns, call.params.softcap, to.tops[r], to.sums[r]);
     }
+    // A score's weight times the scale of the token's values: the sum of the weights is taken before.
+    if (scaled) m_kernels.scaleColumns(scores, kChunkTokens, rows, columns, valueScales);
     m_kernels.multiply(scores, kChunkTokens, rows, count, values, to.width, to.width, to.values, to.width, factors);
   }
 }

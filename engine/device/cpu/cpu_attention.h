@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Keys and values of the CPU backend, and causal attention over them. Inside a block K lies as (kvHeads, headDim, blockTokens),
-// so that the scores of neighbouring tokens are computed side by side; V follows as (kvHeads, blockTokens, vHeadDim).
+// so that the scores of neighbouring tokens are computed side by side; V follows as (kvHeads, blockTokens, vHeadDim). Behind the
+// codes of an I8 cache stand the scales of its keys, then those of its values, each (kvHeads, blockTokens) F32.
 #pragma once
 
 #include "engine/device/backend.h"
