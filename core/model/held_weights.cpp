@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layouts: AutoAWQ (gemm), AutoGPTQ, compressed-tensors (vllm-project), FP8 as of DeepSeek-V3 and compressed-tensors.
+// Layouts: AutoAWQ (gemm), AutoGPTQ, compressed-tensors (vllm-project), FP8 as of DeepSeek-V3 and compressed-tensors, MXFP4 as of
+// gpt-oss (https://huggingface.co/openai/gpt-oss-20b).
 #include "core/model/held_weights.h"
 
 #include "core/model/tensor_split.h"
@@ -26,6 +27,19 @@ bool isFp8(const QuantizationConfig& q) {
           (formatOf(q) == "float-quantized" || (formatOf(q) == "naive-quantized" && q.bits == 8)));
 }
 
+// The first group of a compressed-tensors configuration lets g_idx say the group of each column.
+bool hasColumnGroups(const QuantizationConfig& q) {
+  const nlohmann::json none;
+  const auto inside = [&none](const nlohmann::json& object, const char* key) -> const nlohmann::json& {
+    const auto found = object.is_object() ? object.find(key) : object.end();
+    return object.is_object() && found != object.end() ? *found : none;
+  };
+  const nlohmann::json& groups = inside(q.raw, "config_groups");
+  if (!groups.is_object() || groups.empty()) return false;
+  const nlohmann::json& order = inside(inside(*groups.begin(), "weights"), "actorder");
+  return order == "group" || order == "dynamic";
+}
+
 // "x.q_proj.qweight" and "qweight" give "x.q_proj".
 std::optional<std::string> moduleOf(std::string_view name, std::string_view suffix) {
   if (name.size() <= suffix.size() + 1 || !name.ends_with(suffix) || name[name.size() - suffix.size() - 1] != '.') return {};
@@ -38,27 +52,46 @@ DType blocksOr(DType blocks, const HeldWeight& weight) {
   return whole ? blocks : DType::BF16;
 }
 
-constexpr std::array<std::string_view, 8> kParts = {"qzeros",           "scales",       "g_idx",       "weight_scale",
-                                                    "weight_scale_inv", "weight_shape", "input_scale", "activation_scale"};
+constexpr std::array<std::string_view, 10> kParts = {
+    "qzeros",       "scales",      "g_idx",           "weight_scale", "weight_scale_inv", "weight_shape", "weight_zero_point",
+    "weight_g_idx", "input_scale", "activation_scale"};
+
+// "…experts.gate_up_proj_blocks", four-dimensional.
+std::optional<HeldWeight> mxfp4WeightOf(const TensorEntry& tensor) {
+  constexpr std::string_view kBlocks = "_blocks";
+  if (tensor.dtype != DType::U8 || tensor.shape.size() != 4 || tensor.shape[3] != kBlock / 2 || !tensor.name.ends_with(kBlocks))
+    return {};
+  HeldWeight weight;
+  weight.codes = HeldWeight::Codes::Mxfp4;
+  weight.bits = 4;
+  weight.module = tensor.name.substr(0, tensor.name.size() - kBlocks.size());
+  weight.experts = tensor.shape[0];
+  weight.out = tensor.shape[1];
+  weight.in = tensor.shape[2] * kBlock;
+  weight.groupColumns = kBlock;
+  weight.held = DType::MXFP4;
+  return weight;
+}
 
 }  // namespace
 
 bool canHoldQuantization(const ModelConfig& config) {
   if (!config.quantization) return true;
   const QuantizationConfig& q = *config.quantization;
-  if (q.method == "gguf" || isFp8(q)) return true;
+  if (q.method == "gguf" || q.method == "mxfp4" || isFp8(q)) return true;
   if (q.method == "awq") return q.bits == 4 || q.bits == 0;
   if (q.method == "gptq") return q.bits == 4 || q.bits == 8;
   if (q.method == "compressed-tensors")
-    return (formatOf(q) == "pack-quantized" && (q.bits == 4 || q.bits == 8) && q.symmetric) ||
-           ((formatOf(q) == "int-quantized" || formatOf(q) == "naive-quantized") && q.bits == 8 && q.symmetric);
+    return (formatOf(q) == "pack-quantized" && (q.bits == 4 || q.bits == 8)) ||
+           ((formatOf(q) == "int-quantized" || formatOf(q) == "naive-quantized") && q.bits == 8);
   return false;
 }
 
 std::optional<HeldWeight> heldWeightOf(const TensorEntry& tensor, const ModelConfig& config) {
-  if (!config.quantization || config.quantization->method == "gguf" || !canHoldQuantization(config) || tensor.shape.size() != 2)
-    return {};
+  if (!config.quantization || config.quantization->method == "gguf" || !canHoldQuantization(config)) return {};
   const QuantizationConfig& q = *config.quantization;
+  if (q.method == "mxfp4") return mxfp4WeightOf(tensor);
+  if (tensor.shape.size() != 2) return {};
   HeldWeight weight;
   weight.bits = q.bits == 0 ? 4 : q.bits;
   const int64_t packed = 32 / std::max(1, weight.bits), rows = tensor.shape[0], columns = tensor.shape[1];
@@ -87,13 +120,18 @@ std::optional<HeldWeight> heldWeightOf(const TensorEntry& tensor, const ModelCon
     weight.out = rows;
     weight.in = columns * packed;
     grouped();
-    weight.held = blocksOr(weight.bits == 4 ? DType::Q4_0 : DType::Q8_0, weight);
+    weight.columnGroups = hasColumnGroups(q);
+    weight.zeroPoints = !q.symmetric;
+    // Code less zero: of 4 bits -15 … 15; of 8 bits it fits a byte where the zero is 128.
+    const DType symmetric = weight.bits == 4 ? DType::Q4_0 : DType::Q8_0, other = weight.bits == 4 ? DType::Q5_0 : DType::BF16;
+    weight.held = blocksOr(weight.zeroPoints ? other : symmetric, weight);
   } else if (q.method == "compressed-tensors" && tensor.dtype == DType::I8 && found("weight")) {
     weight.codes = HeldWeight::Codes::Int8;
     weight.out = rows;
     weight.in = columns;
     grouped();
-    weight.held = blocksOr(DType::Q8_0, weight);
+    weight.zeroPoints = !q.symmetric;
+    weight.held = blocksOr(weight.zeroPoints ? DType::BF16 : DType::Q8_0, weight);
   } else if (tensor.dtype == DType::F8E4M3 && found("weight")) {
     weight.codes = HeldWeight::Codes::Fp8;
     weight.out = rows;
@@ -115,16 +153,24 @@ ModelSource heldByEngine(ModelSource model) {
     const auto weight = heldWeightOf(tensor, config);
     if (!weight) continue;
     TensorEntry entry;
-    entry.name = weight->module + ".weight";
-    const TensorName name = readTensorName(entry.name, config);
-    entry.role = name.role;
-    entry.layer = name.layer;
-    entry.expert = name.expert;
     entry.dtype = weight->held;
-    entry.shape = {weight->out, weight->in};
     entry.location = tensor.location;
     entry.logicalParameters = 0;
+    if (weight->experts > 0) {
+      entry.name = weight->module;
+      entry.role = tensor.role;
+      entry.layer = tensor.layer;
+      entry.shape = {weight->experts, weight->out, weight->in};
+    } else {
+      entry.name = weight->module + ".weight";
+      const TensorName name = readTensorName(entry.name, config);
+      entry.role = name.role;
+      entry.layer = name.layer;
+      entry.expert = name.expert;
+      entry.shape = {weight->out, weight->in};
+    }
     if (entry.role == TensorRole::Other || !assignSplit(entry, config)) continue;  // told as unknown where it is loaded
+    if (entry.role == TensorRole::ExpertGateUp) entry.segments = tensor.segments;  // rows of gate and up may alternate
     tensor.loaded = false;
     modules.emplace(weight->module, true);
     held.push_back(std::move(entry));
@@ -134,6 +180,8 @@ ModelSource heldByEngine(ModelSource model) {
       const auto module = moduleOf(tensor.name, part);
       if (module && modules.contains(*module)) tensor.loaded = false;
     }
+    if (constexpr std::string_view kScales = "_scales"; tensor.name.ends_with(kScales))
+      if (modules.contains(tensor.name.substr(0, tensor.name.size() - kScales.size()))) tensor.loaded = false;
   }
   model.inventory.tensors.insert(model.inventory.tensors.end(), std::make_move_iterator(held.begin()),
                                  std::make_move_iterator(held.end()));

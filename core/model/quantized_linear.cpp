@@ -164,6 +164,9 @@ class QuantizedLinear {
       const int64_t packed = 32 / std::max(1, format.bits == 0 ? 4 : format.bits);
       add("weight_packed", DType::I32, {m_linear.out, ceilDiv(m_linear.in, packed)}, {0}, {1, packed}, logical(), true);
       add("weight_scale", scale, {m_linear.out, ceilDiv(m_linear.in, group(format))}, {0}, {1, group(format)}, 0);
+      if (!format.symmetric)
+        add("weight_zero_point", DType::I32, {ceilDiv(m_linear.out, packed), ceilDiv(m_linear.in, group(format))}, {0, packed},
+            {1, group(format)}, 0);
       add("weight_shape", DType::I64, {2}, {}, {}, 0);
     } else if (name == "nvfp4-pack-quantized") {
       add("weight_packed", DType::U8, {m_linear.out, ceilDiv(m_linear.in, 2)}, {0}, {1, 2}, logical(), true);
@@ -178,6 +181,7 @@ class QuantizedLinear {
         add("weight_scale", scale, {1}, {}, {}, 0);
       else
         add("weight_scale", scale, {m_linear.out, 1}, {0}, {}, 0);
+      if (name == "int-quantized" && !format.symmetric) add("weight_zero_point", DType::I8, {m_linear.out, 1}, {0}, {}, 0);
       if (inputs.value("dynamic", nlohmann::json()) == false) add("input_scale", scale, {1}, {}, {}, 0);
     }
   }

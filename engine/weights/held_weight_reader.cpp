@@ -49,12 +49,16 @@ Status writeBlock(DType dtype, float scale, const int32_t* values, uint8_t* to, 
   return {};
 }
 
+auto wrong(const std::string& name, const std::string& found, const std::string& expected) {
+  return failure(name, found, expected, "the files do not follow the quantization_config of config.json");
+}
+
 }  // namespace
 
 // Scales by scaleRow(row) and group; codes of the band of rows that is being read.
 struct HeldWeightReader::Parts {
   std::vector<float> scales;
-  std::vector<int32_t> zeros;   // (groups, out)
+  std::vector<int32_t> zeros;   // (groups or 1, out), or one for all; empty: those of symmetric codes
   std::vector<int32_t> groups;  // of each column, where g_idx says so
   int64_t scaleColumns = 1, tileRows = 1;
   bool byGroup = false;  // scales are (groups, out), else (rows or tiles of them, groups)
@@ -70,6 +74,11 @@ struct HeldWeightReader::Parts {
     if (byGroup) return scales[static_cast<size_t>(group * weight.out + row)];
     return scales[static_cast<size_t>(row / tileRows * scaleColumns + (scaleColumns == 1 ? 0 : group))];
   }
+  int32_t zero(const HeldWeight& weight, int64_t row, int64_t group) const {
+    if (zeros.empty()) return weight.codes == HeldWeight::Codes::PackedInt ? 1 << (weight.bits - 1) : 0;
+    if (zeros.size() == 1) return zeros[0];
+    return zeros[static_cast<size_t>((!byGroup && scaleColumns == 1 ? 0 : group * weight.out) + row)];
+  }
   uint32_t word(int64_t line, int64_t index) const {
     uint32_t value;
     std::memcpy(&value, band.data() + line * bandStride + index * 4, 4);
@@ -83,18 +92,20 @@ struct HeldWeightReader::Parts {
     switch (weight.codes) {
       case HeldWeight::Codes::Awq: {
         const uint32_t code = word(column, row / 8 - bandRows.begin / 8) >> (4 * kAwqPlace[row % 8]) & 15;
-        return static_cast<int32_t>(code) - zeros[static_cast<size_t>(group * weight.out + row)];
+        return static_cast<int32_t>(code) - zero(weight, row, group);
       }
       case HeldWeight::Codes::Gptq: {
         const uint32_t code = word(column / perWord, row - bandRows.begin) >> (weight.bits * (column % perWord)) & mask;
-        return static_cast<int32_t>(code) - zeros[static_cast<size_t>(group * weight.out + row)];
+        return static_cast<int32_t>(code) - zero(weight, row, group);
       }
       case HeldWeight::Codes::PackedInt: {
         const uint32_t code = word(row - bandRows.begin, column / perWord) >> (weight.bits * (column % perWord)) & mask;
-        return static_cast<int32_t>(code) - (1 << (weight.bits - 1));
+        return static_cast<int32_t>(code) - zero(weight, row, group);
       }
       case HeldWeight::Codes::Int8:
-        return static_cast<int8_t>(band[static_cast<size_t>((row - bandRows.begin) * bandStride + column)]);
+        return static_cast<int8_t>(band[static_cast<size_t>((row - bandRows.begin) * bandStride + column)]) -
+               zero(weight, row, group);
+      case HeldWeight::Codes::Mxfp4:
       case HeldWeight::Codes::Fp8:
         break;
     }
@@ -114,11 +125,25 @@ const TensorEntry* HeldWeightReader::part(const std::string& name) const {
 }
 
 const TensorEntry* HeldWeightReader::codesOf(const TensorEntry& held) const {
-  if (m_stored.empty() || !held.name.ends_with(".weight")) return nullptr;
+  if (m_stored.empty()) return nullptr;
+  if (!held.name.ends_with(".weight")) return part(held.name + "_blocks");
   const std::string module = held.name.substr(0, held.name.size() - 7);
   for (const char* name : {".qweight", ".weight_packed", ".weight"})
     if (const TensorEntry* codes = part(module + name); codes && codes->location) return codes;
   return nullptr;
+}
+
+Result<std::vector<std::byte>> HeldWeightReader::readBytes(const TensorEntry& tensor) {
+  TensorEntry flat = tensor;
+  flat.shape = {tensor.elements()};
+  std::vector<std::byte> values(static_cast<size_t>(tensor.elements()));
+  const Range row{0, 1}, columns{0, tensor.elements()};
+  Status status = m_reader.read(flat, {&row, 1}, {&columns, 1}, [&](const TensorReader::Chunk& chunk) -> Status {
+    std::memcpy(values.data(), chunk.data, values.size());
+    return {};
+  });
+  if (!status) return tl::unexpected(status.error());
+  return values;
 }
 
 Result<std::vector<float>> HeldWeightReader::readFloats(const TensorEntry& tensor) {
@@ -150,9 +175,6 @@ Result<std::vector<int32_t>> HeldWeightReader::readInts(const TensorEntry& tenso
 }
 
 Status HeldWeightReader::readParts(const HeldWeight& weight, Parts& parts) {
-  const auto wrong = [&](const std::string& name, const std::string& found, const std::string& expected) {
-    return failure(name, found, expected, "the files do not follow the quantization_config of config.json");
-  };
   const TensorEntry* scales = nullptr;
   for (const char* name : {".scales", ".weight_scale", ".weight_scale_inv"})
     if (!scales) scales = part(weight.module + name);
@@ -174,7 +196,11 @@ Status HeldWeightReader::readParts(const HeldWeight& weight, Parts& parts) {
     if (count % rows != 0 || (parts.scaleColumns != 1 && parts.scaleColumns != groups))
       return wrong(scales->name, fmt::format("{} scales", count), fmt::format("{} x {} or {} x 1", rows, groups, rows));
   }
-  if (!parts.byGroup) return {};
+  if (!parts.byGroup) {
+    if (weight.zeroPoints)
+      if (Status status = readPackedZeros(weight, parts); !status) return status;
+    return weight.columnGroups ? readColumnGroups(weight, groups, ".weight_g_idx", parts) : Status{};
+  }
 
   const TensorEntry* zeros = part(weight.module + ".qzeros");
   if (!zeros || !zeros->location) return wrong(weight.module, "no qzeros", "zero points beside the codes");
@@ -194,9 +220,13 @@ Status HeldWeightReader::readParts(const HeldWeight& weight, Parts& parts) {
   }
   if (weight.held == DType::Q8_0 && std::any_of(parts.zeros.begin(), parts.zeros.end(), [](int32_t zero) { return zero != 128; }))
     return wrong(zeros->name, "zero points other than 128", "those of symmetric quantization (\"sym\": true)");
-  if (!weight.columnGroups) return {};
-  const TensorEntry* order = part(weight.module + ".g_idx");
-  if (!order || !order->location) return wrong(weight.module, "no g_idx", "the group of each input (\"desc_act\": true)");
+  return weight.columnGroups ? readColumnGroups(weight, groups, ".g_idx", parts) : Status{};
+}
+
+Status HeldWeightReader::readColumnGroups(const HeldWeight& weight, int64_t groups, const char* suffix, Parts& parts) {
+  const TensorEntry* order = part(weight.module + suffix);
+  if (!order || !order->location)
+    return wrong(weight.module, fmt::format("no {}", suffix + 1), "the group of each input (activation order)");
   Result<std::vector<int32_t>> indices = readInts(*order);
   if (!indices) return tl::unexpected(indices.error());
   parts.groups = std::move(*indices);
@@ -204,6 +234,41 @@ Status HeldWeightReader::readParts(const HeldWeight& weight, Parts& parts) {
   if (!inside || static_cast<int64_t>(parts.groups.size()) != weight.in)
     return wrong(order->name, fmt::format("{} groups of inputs", parts.groups.size()),
                  fmt::format("{} numbers below {}", weight.in, groups));
+  return {};
+}
+
+// Zero points of compressed-tensors: packed along the outputs as 32-bit words, or a byte each.
+Status HeldWeightReader::readPackedZeros(const HeldWeight& weight, Parts& parts) {
+  const TensorEntry* zeros = part(weight.module + ".weight_zero_point");
+  if (!zeros || !zeros->location)
+    return wrong(weight.module, "no weight_zero_point", "zero points beside the codes (\"symmetric\": false)");
+  const int64_t columns = parts.scales.size() == 1 && weight.out > 1 ? 1 : parts.scaleColumns,
+                rows = parts.scales.size() == 1 && weight.out > 1 ? 1 : weight.out;
+  const int32_t shift = weight.codes == HeldWeight::Codes::PackedInt ? 1 << (weight.bits - 1) : 0;
+  const auto count = [&](int64_t found) { return fmt::format("{} of type {}", found, dtypeName(zeros->dtype)); };
+  parts.zeros.resize(static_cast<size_t>(rows * columns));
+  if (zeros->dtype == DType::I8) {
+    if (zeros->elements() != rows * columns)
+      return wrong(zeros->name, count(zeros->elements()), fmt::format("{} x {} zero points", rows, columns));
+    const Result<std::vector<std::byte>> bytes = readBytes(*zeros);
+    if (!bytes) return tl::unexpected(bytes.error());
+    for (int64_t row = 0; row < rows; ++row)
+      for (int64_t column = 0; column < columns; ++column)
+        parts.zeros[static_cast<size_t>(column * rows + row)] =
+            static_cast<int8_t>((*bytes)[static_cast<size_t>(row * columns + column)]) + shift;
+    return {};
+  }
+  const int64_t perWord = 32 / weight.bits, lines = ceilDiv(rows, perWord);
+  if (zeros->elements() != lines * columns)
+    return wrong(zeros->name, count(zeros->elements()), fmt::format("{} x {} words of zero points", lines, columns));
+  const Result<std::vector<int32_t>> words = readInts(*zeros);
+  if (!words) return tl::unexpected(words.error());
+  for (int64_t row = 0; row < rows; ++row)
+    for (int64_t column = 0; column < columns; ++column) {
+      const auto word = static_cast<uint32_t>((*words)[static_cast<size_t>(row / perWord * columns + column)]);
+      parts.zeros[static_cast<size_t>(column * rows + row)] =
+          static_cast<int32_t>(word >> (weight.bits * (row % perWord)) & ((1u << weight.bits) - 1));
+    }
   return {};
 }
 
@@ -227,12 +292,71 @@ Status HeldWeightReader::readBand(const TensorEntry& codes, const HeldWeight& we
   });
 }
 
+// MXFP4: a byte holds two neighbours there, and numbers i and i + 16 of the block here; codes and scales stay.
+Status HeldWeightReader::readBlockScaled(const TensorEntry& codes, const HeldWeight& weight, const std::vector<Range>& rows,
+                                         const std::vector<Range>& columns, const RowSink& sink) {
+  constexpr int64_t kCodes = 16, kBlockBytes = 17;
+  const TensorEntry* scales = part(weight.module + "_scales");
+  const int64_t lines = weight.experts * weight.out, blocks = weight.in / 32;
+  if (!scales || !scales->location) return wrong(weight.module, "no scales", weight.module + "_scales beside the codes");
+  if (scales->dtype != DType::U8 || scales->elements() != lines * blocks)
+    return wrong(scales->name, fmt::format("{} of type {}", scales->elements(), dtypeName(scales->dtype)),
+                 fmt::format("{} x {} x {} bytes", weight.experts, weight.out, blocks));
+  TensorEntry flatCodes = codes, flatScales = *scales;
+  flatCodes.shape = {lines, blocks * kCodes};
+  flatScales.shape = {lines, blocks};
+  std::vector<Range> codeColumns, scaleColumns;
+  int64_t width = 0;
+  for (Range range : columns) {
+    expects(range.begin % 32 == 0 && range.end % 32 == 0, "a cut inside a block of 32");
+    codeColumns.push_back({range.begin / 2, range.end / 2});
+    scaleColumns.push_back({range.begin / 32, range.end / 32});
+    width += range.size() / 32;
+  }
+  // Rows of gate and up may alternate: what lies between the wanted ones is read with them.
+  std::vector<int64_t> wanted;
+  for (Range range : rows)
+    for (int64_t row = range.begin; row < range.end; ++row) wanted.push_back(row);
+  const int64_t bandRows = std::max<int64_t>(1, kBandBytes / std::max<int64_t>(1, width * kCodes));
+  std::vector<uint8_t> band, exponents, made;
+  for (size_t at = 0; at < wanted.size();) {
+    size_t end = at;
+    while (end < wanted.size() && wanted[end] >= wanted[at] && wanted[end] - wanted[at] < bandRows) ++end;
+    const Range hull{wanted[at], wanted[end - 1] + 1};
+    const auto fill = [&](const TensorEntry& flat, const std::vector<Range>& pieces, int64_t rowBytes, std::vector<uint8_t>& to) {
+      to.resize(static_cast<size_t>(hull.size() * rowBytes));
+      return m_reader.read(flat, {&hull, 1}, pieces, [&](const TensorReader::Chunk& chunk) -> Status {
+        std::memcpy(to.data() + chunk.firstRow * rowBytes, chunk.data, static_cast<size_t>(chunk.rows * rowBytes));
+        return {};
+      });
+    };
+    if (Status status = fill(flatCodes, codeColumns, width * kCodes, band); !status) return status;
+    if (Status status = fill(flatScales, scaleColumns, width, exponents); !status) return status;
+    made.resize((end - at) * static_cast<size_t>(width * kBlockBytes));
+    uint8_t* to = made.data();
+    for (size_t i = at; i < end; ++i) {
+      const int64_t line = wanted[i] - hull.begin;
+      for (int64_t block = 0; block < width; ++block, to += kBlockBytes) {
+        const uint8_t* from = band.data() + (line * width + block) * kCodes;
+        const auto code = [&](int64_t number) { return from[number / 2] >> (4 * (number % 2)) & 15; };
+        to[0] = exponents[static_cast<size_t>(line * width + block)];
+        for (int64_t j = 0; j < kCodes; ++j) to[1 + j] = static_cast<uint8_t>(code(j) | code(j + 16) << 4);
+      }
+    }
+    const auto first = static_cast<int64_t>(at);
+    if (Status status = sink(first, static_cast<int64_t>(end - at), DType::MXFP4, made.data()); !status) return status;
+    at = end;
+  }
+  return {};
+}
+
 Status HeldWeightReader::read(const TensorEntry& held, const std::vector<Range>& rows, const std::vector<Range>& columns,
                               const RowSink& sink) {
   const TensorEntry* codes = codesOf(held);
   expects(codes != nullptr, "a weight that is not held in another form was read as one");
   const std::optional<HeldWeight> weight = heldWeightOf(*codes, m_model.config);
   expects(weight.has_value(), "a held weight's codes are not codes");
+  if (weight->codes == HeldWeight::Codes::Mxfp4) return readBlockScaled(*codes, *weight, rows, columns, sink);
   Parts parts;
   if (Status status = readParts(*weight, parts); !status) return status;
   std::vector<int64_t> wanted;

@@ -27,8 +27,13 @@ class HeldWeightReader {
   struct Parts;
   const TensorEntry* codesOf(const TensorEntry& held) const;
   const TensorEntry* part(const std::string& name) const;
+  Result<std::vector<std::byte>> readBytes(const TensorEntry& tensor);
   Result<std::vector<float>> readFloats(const TensorEntry& tensor);
   Result<std::vector<int32_t>> readInts(const TensorEntry& tensor);
+  Status readColumnGroups(const HeldWeight& weight, int64_t groups, const char* suffix, Parts& parts);
+  Status readPackedZeros(const HeldWeight& weight, Parts& parts);
+  Status readBlockScaled(const TensorEntry& codes, const HeldWeight& weight, const std::vector<Range>& rows,
+                         const std::vector<Range>& columns, const RowSink& sink);
   Status readParts(const HeldWeight& weight, Parts& parts);
   Status readBand(const TensorEntry& codes, const HeldWeight& weight, Range band, Parts& parts);
 

@@ -15,7 +15,8 @@ import sys
 import gguf
 import numpy
 import torch
-from transformers import AutoConfig, AutoModelForCausalLM
+from safetensors.torch import save_file
+from transformers import AutoConfig, AutoModelForCausalLM, Mxfp4Config
 
 from make_reference_models import expectation, write_json
 
@@ -116,6 +117,39 @@ def make(folder, name, seed):
     write_json(folder / "expected.json", expected)
     if name in GGUFS:
         make_gguf(folder / f"{name}.gguf", name, network.float())
+
+
+E2M1 = torch.tensor([0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, -0.0, -0.5, -1.0, -1.5, -2.0, -3.0, -4.0, -6.0])
+
+
+def pack_mxfp4(weight):
+    """Codes and exponents of rows whose width is a multiple of 32, as gpt-oss is published: a byte holds two neighbours, the first below."""
+    blocks = weight.unflatten(-1, (-1, 32))
+    exponents = torch.floor(torch.log2(blocks.abs().amax(-1))) - 2
+    codes = ((blocks / torch.exp2(exponents)[..., None])[..., None] - E2M1).abs().argmin(-1).to(torch.uint8)
+    return codes[..., 0::2] | codes[..., 1::2] << 4, (exponents + 127).to(torch.uint8)
+
+
+@torch.no_grad()
+def make_mxfp4(folder, seed):
+    """gpt_oss with experts in MXFP4. What they stand for is what Transformers reads back."""
+    folder.mkdir(parents=True, exist_ok=True)
+    config = MODELS["gpt_oss"] | {"hidden_size": 64, "intermediate_size": 96, "quantization_config": {
+        "quant_method": "mxfp4", "modules_to_not_convert": ["model.layers.*.self_attn", "model.layers.*.mlp.router", "model.embed_tokens", "lm_head"]}}
+    (folder / "config.json").write_text(json.dumps(config, indent=1) + "\n")
+    plain = AutoConfig.for_model(**{key: value for key, value in config.items() if key != "quantization_config"})
+    network = AutoModelForCausalLM.from_config(plain, dtype=torch.float32)
+    fill(network, seed)
+    stored = {}
+    for name, tensor in network.state_dict().items():
+        if name.endswith(("experts.gate_up_proj", "experts.down_proj")):
+            stored[name + "_blocks"], stored[name + "_scales"] = pack_mxfp4(tensor.swapaxes(1, 2))
+        else:
+            stored[name] = tensor.bfloat16()
+    save_file({name: tensor.contiguous() for name, tensor in stored.items()}, folder / "model.safetensors", metadata={"format": "pt"})
+    read = AutoModelForCausalLM.from_pretrained(folder, quantization_config=Mxfp4Config(dequantize=True), attn_implementation="eager",
+                                                experts_implementation="eager", dtype=torch.bfloat16).float().eval()
+    write_json(folder / "expected.json", expectation(read, seed))
 
 
 # name: (general.architecture, whether rows of q and k are permuted)
@@ -243,6 +277,8 @@ def main():
         if len(sys.argv) <= 2 or name in sys.argv[2:]:
             make(out / name, name, seed)
             print(out / name, flush=True)
+    if len(sys.argv) <= 2 or "gpt_oss_mxfp4" in sys.argv[2:]:
+        make_mxfp4(out / "gpt_oss_mxfp4", len(MODELS) + 1)
 
 
 if __name__ == "__main__":

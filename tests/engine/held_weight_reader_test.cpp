@@ -176,6 +176,77 @@ class HeldWeightReaderTest : public QObject {
             bits == 4 ? DType::Q4_0 : DType::Q8_0, truth);
   }
 
+  // Zero points of their own. pack_to_int32 of compressed-tensors 0.20 packs -8 … 7 down the outputs as 76543210 fedcba98.
+  void compressedTensorsWithZeroPoints_data() {
+    QTest::addColumn<QString>("form");
+    QTest::addColumn<int>("bits");
+    QTest::addColumn<DType>("held");
+    QTest::newRow("4 bits in groups") << "packed" << 4 << DType::Q5_0;
+    QTest::newRow("8 bits in groups") << "packed" << 8 << DType::BF16;
+    QTest::newRow("4 bits in groups, zero points as bytes") << "bytes" << 4 << DType::Q5_0;
+    QTest::newRow("4 bits, groups in activation order") << "ordered" << 4 << DType::BF16;
+    QTest::newRow("8 bits as bytes, one for each output") << "channel" << 8 << DType::BF16;
+  }
+  void compressedTensorsWithZeroPoints() {
+    QFETCH(QString, form);
+    QFETCH(int, bits);
+    QFETCH(DType, held);
+    Truth truth((1 << bits) - 1, 6);
+    const int64_t perWord = 32 / bits;
+    const int middle = 1 << (bits - 1);
+    Checkpoint files;
+    nlohmann::json weights = {
+        {"num_bits", bits}, {"type", "int"}, {"strategy", "group"}, {"group_size", kGroup}, {"symmetric", false}};
+    if (form == "channel") {
+      weights["strategy"] = "channel";
+      weights["group_size"] = nullptr;
+      std::vector<int8_t> codes, zeros;
+      std::vector<uint16_t> scales;
+      for (int64_t o = 0; o < kOut; ++o) {
+        for (int64_t g = 1; g < kGroups; ++g) truth.zero(o, g) = truth.zero(o, 0), truth.scale(o, g) = truth.scale(o, 0);
+        for (int64_t i = 0; i < kIn; ++i) codes.push_back(static_cast<int8_t>(truth.code(o, i) - middle));
+        zeros.push_back(static_cast<int8_t>(truth.zero(o, 0) - middle));
+        scales.push_back(cpu::floatToBf16(truth.scale(o, 0)));
+      }
+      files.add("weight", "I8", {kOut, kIn}, codes);
+      files.add("weight_scale", "BF16", {kOut, 1}, scales);
+      files.add("weight_zero_point", "I8", {kOut, 1}, zeros);
+      return compare(files.open(groupsOf("int-quantized", weights)), held, truth);
+    }
+    if (form == "ordered") {
+      weights["actorder"] = "group";
+      std::shuffle(truth.groups.begin(), truth.groups.end(), std::mt19937(7));
+      files.add("weight_g_idx", "I32", {kIn}, truth.groups);
+    }
+    std::vector<uint32_t> codes, zeros;
+    for (int64_t o = 0; o < kOut; ++o)
+      for (int64_t word = 0; word < kIn / perWord; ++word) {
+        uint32_t packed = 0;
+        for (int64_t n = 0; n < perWord; ++n) packed |= static_cast<uint32_t>(truth.code(o, word * perWord + n)) << (bits * n);
+        codes.push_back(packed);
+      }
+    for (int64_t line = 0; line < kOut / perWord; ++line)
+      for (int64_t g = 0; g < kGroups; ++g) {
+        uint32_t packed = 0;
+        for (int64_t n = 0; n < perWord; ++n) packed |= static_cast<uint32_t>(truth.zero(line * perWord + n, g)) << (bits * n);
+        zeros.push_back(packed);
+      }
+    files.add("weight_packed", "I32", {kOut, kIn / perWord}, codes);
+    files.add("weight_scale", "BF16", {kOut, kGroups}, truth.bfloatScales());
+    files.add("weight_shape", "I64", {2}, std::vector<int64_t>{kOut, kIn});
+    if (form == "bytes") {
+      std::vector<int8_t> bytes;
+      for (int zero : truth.zeros) bytes.push_back(static_cast<int8_t>(zero - middle));
+      files.add("weight_zero_point", "I8", {kOut, kGroups}, bytes);
+    } else {
+      files.add("weight_zero_point", "I32", {kOut / perWord, kGroups}, zeros);
+    }
+    const ModelSource model = files.open(groupsOf("pack-quantized", weights));
+    for (const TensorEntry& tensor : model.inventory.tensors)
+      QVERIFY2(!tensor.loaded || tensor.role == TensorRole::Q, tensor.name.c_str());
+    compare(model, held, truth);
+  }
+
   void fp8InTiles() {
     constexpr int64_t kTileRows = 16;
     std::mt19937 random(4);
@@ -206,6 +277,18 @@ class HeldWeightReaderTest : public QObject {
         held.read(*heldQ(model), {{0, kOut}}, {{0, kIn}}, [](int64_t, int64_t, DType, const void*) -> Status { return {}; });
     QVERIFY(!status);
     QVERIFY(status.error().message().find("no scales") != std::string::npos);
+
+    Checkpoint asymmetric;
+    asymmetric.add("weight_packed", "I32", {kOut, kIn / 8}, std::vector<uint32_t>(kOut * kIn / 8));
+    asymmetric.add("weight_scale", "BF16", {kOut, kGroups}, std::vector<uint16_t>(kOut * kGroups, 0x3f80));
+    const ModelSource zeroless =
+        asymmetric.open(groupsOf("pack-quantized", {{"num_bits", 4}, {"group_size", kGroup}, {"symmetric", false}}));
+    TensorReader other(zeroless.weightFiles);
+    HeldWeightReader heldToo(zeroless, other);
+    const Status zeros = heldToo.read(*heldQ(zeroless), {{0, kOut}}, {{0, kIn}},
+                                      [](int64_t, int64_t, DType, const void*) -> Status { return {}; });
+    QVERIFY(!zeros);
+    QVERIFY(zeros.error().message().find("no weight_zero_point") != std::string::npos);
   }
 
  private:

@@ -3,6 +3,7 @@
 // token, and keeps the log probabilities of every position.
 #pragma once
 
+#include "core/model/held_weights.h"
 #include "engine/model/rank_group.h"
 
 #include <algorithm>
@@ -61,10 +62,10 @@ class StepDriver : public LogitsConsumer {
                                                   const EngineLimits& limits = smallLimits(), Bytes deviceMemory = 24_MiB) {
     Result<ModelSource> model = openModel(path);
     if (!model) return tl::unexpected(model.error());
-    Result<ParallelLayout> layout = makeHeadroomLayout(*model, tp, pp, 1);
-    if (!layout) return tl::unexpected(layout.error());
     auto driver = std::make_unique<StepDriver>();
-    driver->model = std::move(*model);
+    driver->model = heldByEngine(std::move(*model));
+    Result<ParallelLayout> layout = makeHeadroomLayout(driver->model, tp, pp, 1);
+    if (!layout) return tl::unexpected(layout.error());
     driver->layout = std::move(*layout);
     driver->limits = limits;
     driver->machine = hostMachine({tp * pp, deviceMemory});
