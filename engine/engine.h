@@ -52,6 +52,7 @@ using UpdateSink = std::function<void(GenerationUpdate&&)>;  // called on the en
 struct EngineSettings {
   RankGroupOptions ranks;
   bool prefixCaching = true;
+  int64_t draftTokens = 0;  // guessed at most for a request in a step, from what its text repeats; never changes what comes out
   std::string modelName;
   std::vector<int32_t> eosTokenIds;
 };

@@ -31,6 +31,8 @@ class Histogram {
 struct MetricsSnapshot {
   uint64_t promptTokens = 0, generationTokens = 0, preemptions = 0, prefixCacheQueries = 0,
            prefixCacheHits = 0;                    // tokens, as in vLLM
+  uint64_t drafts = 0, draftTokens = 0, acceptedTokens = 0;  // guesses (prompt lookup)
+  std::vector<uint64_t> acceptedAt;                // by place in the draft
   std::map<std::string, uint64_t> requestSuccess;  // by finished_reason: stop, length, abort, error
   int64_t running = 0, waiting = 0;
   double kvCacheUsage = 0;  // 0 … 1

@@ -39,7 +39,8 @@ Replica::Replica(const ModelSource& model, const ParallelLayout& layout, int ind
       m_metrics(metrics),
       m_changed(std::move(changed)),
       m_pool(memory.kvBlocks, limits.blockTokens, settings.prefixCaching && !keepsStates(model.config)),
-      m_scheduler({limits.maxNumSeqs, limits.maxNumBatchedTokens, layout.pp}, m_pool) {
+      // A wrong guess would stay in a state of linear attention.
+      m_scheduler({limits.maxNumSeqs, limits.maxNumBatchedTokens, layout.pp, keepsStates(model.config) ? 0 : settings.draftTokens}, m_pool) {
   RankGroup::Callbacks callbacks;
   callbacks.loadProgress = m_changed;
   callbacks.loaded = [this] {
@@ -84,7 +85,7 @@ int64_t Replica::queuedTokens() const {
   int64_t tokens = 0;
   for (const auto& [id, request] : m_requests) {
     const Sequence& sequence = *request->sequence;
-    tokens += static_cast<int64_t>(sequence.tokens.size()) - sequence.scheduled + 32;  // what it will generate is not known; every request counts for some
+    tokens += std::max<int64_t>(0, static_cast<int64_t>(sequence.tokens.size()) - sequence.scheduled) + 32;  // what it will generate is not known; every request counts for some
   }
   return tokens;
 }
@@ -113,6 +114,7 @@ void Replica::submit(RequestId id, GenerationRequest request, UpdateSink sink) {
       sequence->priority = request.priority;
       sequence->arrival = m_arrivals++;
       sequence->promptTokens = static_cast<int64_t>(request.prompt.size());
+      sequence->mostTokens = std::min(m_limits.maxModelLen, sequence->promptTokens + std::max<int64_t>(0, request.sampling.maxTokens));
       sequence->promptLogprobs = request.sampling.promptLogprobs.has_value();
       Sampler sampler(request.sampling, request.prompt, endTokensOf(request.sampling, m_eosTokens));
       sequence->tokens = std::move(request.prompt);
@@ -175,6 +177,16 @@ void Replica::pump() {
     values.preemptions += m_scheduler.preemptions() - std::exchange(m_seenPreemptions, m_scheduler.preemptions());
     values.prefixCacheQueries += m_scheduler.prefixQueries() - std::exchange(m_seenQueries, m_scheduler.prefixQueries());
     values.prefixCacheHits += m_scheduler.prefixHits() - std::exchange(m_seenHits, m_scheduler.prefixHits());
+    const DraftFigures& drafts = m_scheduler.draftFigures();
+    if (drafts.drafts == m_seenDrafts.drafts) return;
+    values.drafts += drafts.drafts - m_seenDrafts.drafts;
+    values.draftTokens += drafts.draftTokens - m_seenDrafts.draftTokens;
+    values.acceptedTokens += drafts.acceptedTokens - m_seenDrafts.acceptedTokens;
+    m_seenDrafts.acceptedAt.resize(drafts.acceptedAt.size());
+    values.acceptedAt.resize(std::max(values.acceptedAt.size(), drafts.acceptedAt.size()));
+    for (size_t place = 0; place < drafts.acceptedAt.size(); ++place)
+      values.acceptedAt[place] += drafts.acceptedAt[place] - m_seenDrafts.acceptedAt[place];
+    m_seenDrafts = drafts;
   });
 }
 
@@ -197,7 +209,16 @@ void Replica::takeLogits(const StepPlan& plan, int64_t firstRow, int64_t rows, f
       entry.assign(1, wire(found.chosen));
       for (const LogprobEntry& top : found.top) entry.push_back(wire(top));
     }
-    if (!wanted.sample) continue;
+    if (!wanted.sample || request->poisoned) continue;
+    // Behind a guess only where it and all guesses before it were right and the answer goes on.
+    if (!request->next.empty()) {
+      const auto row = static_cast<size_t>(wanted.row);
+      const int32_t before = request->next.back().token;
+      GenerationUpdate ignored;
+      if (plan.positions[row] + 1 != static_cast<int64_t>(request->sequence->tokens.size() + request->next.size())) continue;
+      if (before != plan.tokenIds[row]) continue;
+      if (endOf(*request, before, request->generated + static_cast<int64_t>(request->next.size()), ignored)) continue;
+    }
     const std::optional<Sampler::Choice> choice = request->sampler.sample(row);
     if (!choice) {
       request->poisoned = true;
@@ -209,20 +230,20 @@ void Replica::takeLogits(const StepPlan& plan, int64_t firstRow, int64_t rows, f
       output.logprob = wire(choice->logprobs->chosen);
       for (const LogprobEntry& top : choice->logprobs->top) output.top.push_back(wire(top));
     }
-    request->next = std::move(output);
+    request->next.push_back(std::move(output));
   }
 }
 
-std::optional<FinishReason> Replica::endOf(const Request& request, int32_t token, GenerationUpdate& update) const {
+std::optional<FinishReason> Replica::endOf(const Request& request, int32_t token, int64_t generated, GenerationUpdate& update) const {
   const SamplingParams& params = request.sampler.params();
   auto contains = [&](const std::vector<int32_t>& tokens) { return std::find(tokens.begin(), tokens.end(), token) != tokens.end(); };
-  if (request.generated >= params.minTokens && ((!params.ignoreEos && contains(m_eosTokens)) || contains(params.stopTokenIds))) {
+  if (generated >= params.minTokens && ((!params.ignoreEos && contains(m_eosTokens)) || contains(params.stopTokenIds))) {
     update.stopToken = token;
     return FinishReason::Stop;
   }
   if (request.sampler.isOver()) return FinishReason::Stop;
-  const bool full = static_cast<int64_t>(request.sequence->tokens.size()) >= m_limits.maxModelLen;
-  if (request.generated >= params.maxTokens || full) return FinishReason::Length;
+  const bool full = request.sequence->promptTokens + generated >= m_limits.maxModelLen;
+  if (generated >= params.maxTokens || full) return FinishReason::Length;
   return std::nullopt;
 }
 
@@ -252,9 +273,8 @@ void Replica::stepDone(const SharedStepPlan& plan) {
         ended.push_back({&request, std::move(update), FinishReason::Error});
         continue;
       }
-      if (!request.next) continue;
-      TokenOutput output = std::move(*request.next);
-      request.next.reset();
+      if (request.next.empty()) continue;
+      std::vector<TokenOutput> outputs = std::exchange(request.next, {});
       const bool first = request.generated == 0;
       const bool nothingAsked = request.sampler.params().maxTokens <= 0;
       if (first) {
@@ -269,19 +289,23 @@ void Replica::stepDone(const SharedStepPlan& plan) {
           values.queueTime.observe(seconds(request.firstScheduled - request.arrived));
           values.prefillTime.observe(seconds(now - request.firstScheduled));
         });
-      } else {
-        gaps.push_back(seconds(now - request.lastToken));
+      } else {  // tokens of one step share its time
+        gaps.insert(gaps.end(), outputs.size(), seconds(now - request.lastToken) / static_cast<double>(outputs.size()));
       }
       request.lastToken = now;
       if (nothingAsked) {
         ended.push_back({&request, std::move(update), FinishReason::Length});
         continue;
       }
-      ++request.generated;
-      ++generated;
-      m_scheduler.appendToken(*request.sequence, output.token);
-      const std::optional<FinishReason> reason = endOf(request, output.token, update);
-      update.tokens.push_back(std::move(output));
+      std::optional<FinishReason> reason;
+      for (TokenOutput& output : outputs) {
+        expects(!reason, "a token was sampled behind the end of an answer");
+        ++request.generated;
+        ++generated;
+        m_scheduler.appendToken(*request.sequence, output.token);
+        reason = endOf(request, output.token, request.generated, update);
+        update.tokens.push_back(std::move(output));
+      }
       if (reason) {
         ended.push_back({&request, std::move(update), *reason});
       } else {

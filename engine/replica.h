@@ -62,7 +62,7 @@ class Replica final : public LogitsConsumer {
     Clock::time_point arrived, firstScheduled, firstToken, lastToken;
     bool wasScheduled = false;
     bool poisoned = false;          // its logits were not finite
-    std::optional<TokenOutput> next;  // sampled, not yet taken by stepDone
+    std::vector<TokenOutput> next;  // sampled, not yet taken by stepDone; several where guesses were right
     int64_t generated = 0;
   };
   struct Delivery {
@@ -74,7 +74,8 @@ class Replica final : public LogitsConsumer {
   void pump();                        // lock held: hands out steps while the pipeline has room
   void deliver();                     // lock not held: sends what stands in m_outbox, in order, one thread at a time
   void finish(Request& request, GenerationUpdate update, FinishReason reason);  // lock held
-  std::optional<FinishReason> endOf(const Request& request, int32_t token, GenerationUpdate& update) const;
+  // Whether `token`, the `generated`-th of the answer, ends it.
+  std::optional<FinishReason> endOf(const Request& request, int32_t token, int64_t generated, GenerationUpdate& update) const;
 
   const EngineLimits m_limits;
   const int m_stages;
@@ -96,6 +97,7 @@ class Replica final : public LogitsConsumer {
   int m_inFlight = 0;
   uint64_t m_lastSubmitted = 0;
   uint64_t m_arrivals = 0, m_seenPreemptions = 0, m_seenQueries = 0, m_seenHits = 0;
+  DraftFigures m_seenDrafts;
   int64_t m_finished = 0;
   IntervalFigures m_figures;
   std::deque<Delivery> m_outbox;

@@ -128,10 +128,10 @@ Result<std::optional<DType>> readDType(const std::string& option, const std::str
 
 Result<std::optional<DType>> readKvDType(const std::string& text, DeviceKind device) {
   const auto dtype = parseDType(text);
-  if (dtype != DType::F8E4M3 && dtype != DType::F8E5M2) return readDType("--kv-cache-dtype", text);
+  if (dtype != DType::F8E4M3 && dtype != DType::F8E5M2 && dtype != DType::I8) return readDType("--kv-cache-dtype", text);
   if (device == DeviceKind::Cpu) return dtype;
   return failure("--kv-cache-dtype", text + " on CUDA", "auto, float32, float16 or bfloat16",
-                 "FP8 caches run on host devices: --device cpu");
+                 "8-bit caches run on host devices: --device cpu");
 }
 
 Result<std::vector<int>> readGpus(const std::string& text) {
@@ -352,6 +352,8 @@ int serve(ServeArguments arguments) {
   settings.ranks.cuda = prepared->cuda;
   settings.ranks.threads = arguments.threads;
   settings.prefixCaching = !arguments.noPrefixCaching;
+  // On host devices a token's result is the same alone and beside others, to the bit.
+  settings.draftTokens = arguments.speculativeTokens.value_or(prepared->device == DeviceKind::Cpu ? 8 : 0);
   settings.modelName = name;
   settings.eosTokenIds = model.config.eosTokenIds;
   if (tokenizer)
@@ -407,7 +409,7 @@ std::vector<CLI::Option*> addServeOptions(CLI::App& command, ServeArguments& a) 
   command.add_option("--gpu-memory-utilization", a.gpuMemoryUtilization, "Share of each device's memory to use (0.9)")
       ->check(CLI::Range(0.01, 1.0));
   command.add_option("--dtype", a.dtype, "auto, float32 (exact), bfloat16 or float16")->capture_default_str();
-  command.add_option("--kv-cache-dtype", a.kvCacheDType, "auto, float32, bfloat16, float16, fp8_e4m3 or fp8_e5m2")
+  command.add_option("--kv-cache-dtype", a.kvCacheDType, "auto, float32, bfloat16, float16, fp8_e4m3, fp8_e5m2 or int8")
       ->capture_default_str();
   command
       .add_option("--max-requests", a.server.maxRequests, "Requests answered at the same time; more get status 429 (no limit)")
@@ -420,6 +422,10 @@ std::vector<CLI::Option*> addServeOptions(CLI::App& command, ServeArguments& a) 
       ->check(CLI::Range(0.0, 1e6))
       ->capture_default_str();
   command.add_flag("--no-prefix-caching", a.noPrefixCaching, "Compute every prompt whole");
+  command
+      .add_option("--speculative-tokens", a.speculativeTokens,
+                  "Tokens that a step may guess for a request from what its text repeats; 0 for none (8; on CUDA 0)")
+      ->check(CLI::Range(0, 64));
   const std::vector<CLI::Option*> all = command.get_options();
   return {all.begin() + static_cast<ptrdiff_t>(before), all.end()};
 }

@@ -25,6 +25,7 @@ struct ServeArguments {
   std::optional<int64_t> maxModelLen, maxNumSeqs, maxNumBatchedTokens;
   std::optional<double> gpuMemoryUtilization;
   bool noPrefixCaching = false;
+  std::optional<int64_t> speculativeTokens;
   double drainSeconds = 30;
 };
 

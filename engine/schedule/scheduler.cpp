@@ -55,6 +55,7 @@ void Scheduler::remove(SequenceId id) {
 }
 
 void Scheduler::giveUpBlocks(Sequence& sequence) {
+  sequence.draft.clear();
   // The last block first: a prefix stays useful longest at its beginning.
   for (auto block = sequence.blocks.rbegin(); block != sequence.blocks.rend(); ++block) m_pool->release(*block);
   sequence.blocks.clear();
@@ -123,6 +124,17 @@ bool Scheduler::reserve(Sequence& sequence, int64_t tokens, const StepPlan& plan
   return true;
 }
 
+// Tokens for the positions behind the last known one, where memory has room: nobody gives way to a guess.
+void Scheduler::guess(Sequence& sequence, int64_t rowsLeft) {
+  const int64_t known = static_cast<int64_t>(sequence.tokens.size()), blockTokens = m_pool->blockTokens();
+  if (m_limits.draftTokens <= 0 || sequence.mostTokens <= 0) return;
+  int64_t room = static_cast<int64_t>(sequence.blocks.size()) * blockTokens - known;
+  if (room < m_limits.draftTokens && m_pool->free() > running()) room += blockTokens;
+  // The last of the answer is sampled and never computed.
+  const int64_t most = std::min({m_limits.draftTokens, rowsLeft, sequence.mostTokens - known - 1, room});
+  sequence.lookup.propose(sequence.tokens, most, sequence.draft);
+}
+
 void Scheduler::append(StepPlan& plan, Sequence& sequence, int64_t count) {
   const int64_t blockTokens = m_pool->blockTokens();
   const auto index = static_cast<int32_t>(plan.sequences.size());
@@ -130,16 +142,17 @@ void Scheduler::append(StepPlan& plan, Sequence& sequence, int64_t count) {
   plan.stateSlots.push_back(sequence.stateSlot);
   for (int64_t position = sequence.scheduled; position < sequence.scheduled + count; ++position) {
     const auto row = static_cast<int32_t>(plan.tokenIds.size());
-    plan.tokenIds.push_back(sequence.tokens[position]);
+    const auto known = static_cast<int64_t>(sequence.tokens.size());
+    plan.tokenIds.push_back(position < known ? sequence.tokens[position] : sequence.draft[position - known]);
     plan.positions.push_back(static_cast<int32_t>(position));
     plan.slots.push_back(static_cast<int32_t>(sequence.blocks[position / blockTokens] * blockTokens + position % blockTokens));
-    const bool last = position + 1 == static_cast<int64_t>(sequence.tokens.size());
+    const bool last = position + 1 >= known;
     // After a preemption the prompt is computed again; its logprobs are then asked for again and replace the first ones.
     const bool promptRow = sequence.promptLogprobs && position + 1 < sequence.promptTokens;
     if (last || promptRow) plan.logits.push_back({row, index, last, promptRow ? static_cast<int32_t>(position) : -1});
   }
   sequence.scheduled += count;
-  sequence.awaitingToken = sequence.scheduled == static_cast<int64_t>(sequence.tokens.size());
+  sequence.awaitingToken = sequence.scheduled >= static_cast<int64_t>(sequence.tokens.size());
   ++sequence.inFlight;
   plan.sequenceStart.push_back(static_cast<int32_t>(plan.tokenIds.size()));
   plan.contextLength.push_back(static_cast<int32_t>(sequence.scheduled));
@@ -166,12 +179,21 @@ SharedStepPlan Scheduler::schedule() {
   std::vector<std::shared_ptr<Sequence>> order(m_running.begin(), m_running.end());
   // Those that generate come before chunks of prompts, so that a long prompt never takes their place in the step.
   std::stable_partition(order.begin(), order.end(), [](const auto& s) { return s->scheduled + 1 >= static_cast<int64_t>(s->tokens.size()); });
+  int64_t generating = 0;
+  for (const auto& sequence : order) generating += !sequence->awaitingToken && sequence->scheduled + 1 >= static_cast<int64_t>(sequence->tokens.size());
+  int64_t guesses = std::max<int64_t>(0, std::min(kRowsWithDrafts, budget) - generating);
   auto take = [&](Sequence& sequence) {
     const int64_t left = static_cast<int64_t>(sequence.tokens.size()) - sequence.scheduled;
     const bool decode = left == 1 && sequence.scheduled >= sequence.promptTokens;
-    const int64_t count = std::min(left, decode ? budget : std::min(budget, promptBudget));
+    int64_t count = std::min(left, decode ? budget : std::min(budget, promptBudget));
     if (count <= 0 || seats <= 0) return false;
     if (!reserve(sequence, count, *plan)) return false;
+    if (decode) {
+      guess(sequence, guesses);
+      if (!reserve(sequence, count + static_cast<int64_t>(sequence.draft.size()), *plan)) sequence.draft.clear();
+      guesses -= static_cast<int64_t>(sequence.draft.size());
+      count += static_cast<int64_t>(sequence.draft.size());
+    }
     append(*plan, sequence, count);
     budget -= count;
     if (!decode) promptBudget -= count;
@@ -229,7 +251,21 @@ void Scheduler::finishStep(const StepPlan& plan) {
     Sequence* sequence = find(plan.sequences[i]);
     if (!sequence) continue;
     --sequence->inFlight;
-    sequence->computed = std::max<int64_t>(sequence->computed, plan.contextLength[i]);
+    if (sequence->draft.empty()) {
+      sequence->computed = std::max<int64_t>(sequence->computed, plan.contextLength[i]);
+    } else {  // wrong guesses are computed anew where they stand
+      const auto drafted = static_cast<int64_t>(sequence->draft.size());
+      const int64_t before = plan.contextLength[i] - drafted;  // the known tokens of that step
+      const int64_t accepted = std::clamp<int64_t>(static_cast<int64_t>(sequence->tokens.size()) - 1 - before, 0, drafted);
+      sequence->computed = sequence->scheduled = before + accepted;
+      sequence->lookup.learn(drafted, accepted);
+      sequence->draft.clear();
+      ++m_drafts.drafts;
+      m_drafts.draftTokens += static_cast<uint64_t>(drafted);
+      m_drafts.acceptedTokens += static_cast<uint64_t>(accepted);
+      m_drafts.acceptedAt.resize(static_cast<size_t>(std::max(m_limits.draftTokens, drafted)));
+      for (int64_t place = 0; place < accepted; ++place) ++m_drafts.acceptedAt[static_cast<size_t>(place)];
+    }
     if (!m_pool->prefixCaching()) continue;
     while (static_cast<int64_t>(sequence->hashes.size() + 1) * blockTokens <= sequence->computed) {
       const auto index = static_cast<int64_t>(sequence->hashes.size());

@@ -5,9 +5,14 @@
 // by priority and arrival. When no block is free, the running sequence that is last in that order gives up its blocks and waits again; its tokens
 // are computed anew later. Several steps may be in flight through the pipeline stages: a sequence whose next token is not yet sampled sits out,
 // while further chunks of a prompt may follow each other.
+//
+// A sequence that generates may get guessed tokens beside its known one (PromptLookup). The step computes all of them; the owner
+// samples after each token that turned out right, so the answer is the same as without guesses, and what was guessed wrong is
+// forgotten with the step.
 #pragma once
 
 #include "engine/schedule/block_pool.h"
+#include "engine/schedule/prompt_lookup.h"
 #include "engine/schedule/step_plan.h"
 
 #include <cstdint>
@@ -22,6 +27,7 @@ struct SchedulerLimits {
   int64_t maxNumSeqs = 16;            // sequences that hold blocks at the same time, and in one step
   int64_t maxNumBatchedTokens = 512;  // tokens of one step
   int64_t stages = 1;                 // pipeline stages: steps that are in flight together
+  int64_t draftTokens = 0;            // guessed at most for one sequence in a step; 0: none
 };
 
 // What the scheduler knows of a request.
@@ -31,6 +37,7 @@ struct Sequence {
   uint64_t arrival = 0;
   std::vector<int32_t> tokens;     // prompt and what was generated
   int64_t promptTokens = 0;
+  int64_t mostTokens = 0;          // of prompt and answer; 0: not known, and nothing is guessed
   bool promptLogprobs = false;     // every prompt row's logits are wanted: the prefix cache is of no use
   // ---- the scheduler's own
   std::vector<BlockId> blocks;
@@ -41,11 +48,22 @@ struct Sequence {
   int inFlight = 0;                // steps
   bool running = false;
   int32_t stateSlot = -1;          // one of maxNumSeqs, while it runs
+  PromptLookup lookup;
+  std::vector<int32_t> draft;      // guessed tokens behind `tokens` that the step in flight computes
   bool awaitingToken = false;      // its last known token is in flight: nothing to compute until the sample is back
+};
+
+// Guesses of all sequences so far, as vLLM counts them.
+struct DraftFigures {
+  uint64_t drafts = 0, draftTokens = 0, acceptedTokens = 0;
+  std::vector<uint64_t> acceptedAt;  // by place in the draft
 };
 
 class Scheduler {
  public:
+  // Rows of a step beyond which nothing more is guessed: a row costs little only while the weights' way from memory takes longest.
+  static constexpr int64_t kRowsWithDrafts = 16;
+
   Scheduler(SchedulerLimits limits, BlockPool& pool);
 
   void add(std::shared_ptr<Sequence> sequence);
@@ -63,6 +81,7 @@ class Scheduler {
   Sequence* find(SequenceId id);
   int64_t running() const { return static_cast<int64_t>(m_running.size()); }
   int64_t waiting() const { return static_cast<int64_t>(m_waiting.size()); }
+  const DraftFigures& draftFigures() const { return m_drafts; }
   uint64_t preemptions() const { return m_preemptions; }
   uint64_t prefixQueries() const { return m_prefixQueries; }  // tokens asked for
   uint64_t prefixHits() const { return m_prefixHits; }        // tokens found
@@ -82,6 +101,7 @@ class Scheduler {
   void giveUpBlocks(Sequence& sequence);
   void setRunning(Sequence& sequence, bool running);
   void admitFromCache(Sequence& sequence);
+  void guess(Sequence& sequence, int64_t rowsLeft);
   void append(StepPlan& plan, Sequence& sequence, int64_t count);
 
   SchedulerLimits m_limits;
@@ -89,6 +109,7 @@ class Scheduler {
   std::map<SequenceId, std::shared_ptr<Sequence>> m_sequences;
   Queue m_running, m_waiting;
   std::vector<int32_t> m_freeSlots;  // the next to be given last
+  DraftFigures m_drafts;
   uint64_t m_step = 0, m_preemptions = 0, m_prefixQueries = 0, m_prefixHits = 0;
 };
 

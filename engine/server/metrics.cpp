@@ -71,6 +71,13 @@ std::string prometheusText(const MetricsSnapshot& metrics, std::string_view mode
   writer.counter("num_preemptions_total", "Requests that gave up their KV cache for others and began anew.", metrics.preemptions);
   writer.counter("prefix_cache_queries_total", "Prompt tokens looked up in the prefix cache.", metrics.prefixCacheQueries);
   writer.counter("prefix_cache_hits_total", "Prompt tokens found in the prefix cache.", metrics.prefixCacheHits);
+  writer.counter("spec_decode_num_drafts_total", "Times that next tokens were guessed.", metrics.drafts);
+  writer.counter("spec_decode_num_draft_tokens_total", "Guessed tokens.", metrics.draftTokens);
+  writer.counter("spec_decode_num_accepted_tokens_total", "Guessed tokens that were right.", metrics.acceptedTokens);
+  std::map<std::string, uint64_t> acceptedAt;
+  for (size_t place = 0; place < metrics.acceptedAt.size(); ++place) acceptedAt[std::to_string(place)] = metrics.acceptedAt[place];
+  writer.counters("spec_decode_num_accepted_tokens_per_pos_total", "Guessed tokens that were right, by their place in the guess.",
+                  "position", acceptedAt);
   writer.counter("prompt_tokens_total", "Prompt tokens of requests that got their first token.", metrics.promptTokens);
   writer.counter("generation_tokens_total", "Generated tokens.", metrics.generationTokens);
   writer.counters("request_success_total", "Finished requests by their reason.", "finished_reason", metrics.requestSuccess);

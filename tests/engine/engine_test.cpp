@@ -7,6 +7,7 @@
 #include <condition_variable>
 #include <fstream>
 #include <mutex>
+#include <numeric>
 
 using namespace headroom;
 using namespace headroom::engine;
@@ -35,7 +36,10 @@ class Answer {
   UpdateSink sink() {
     return [this](GenerationUpdate&& update) {
       std::lock_guard lock(m_mutex);
-      for (const TokenOutput& output : update.tokens) tokens.push_back(output.token);
+      for (const TokenOutput& output : update.tokens) {
+        tokens.push_back(output.token);
+        if (output.logprob) logprobs.push_back(output.logprob->logprob);
+      }
       if (!update.promptLogprobs.empty()) promptLogprobs = update.promptLogprobs;
       cached = std::max(cached, update.cachedPromptTokens);
       if (update.finish) {
@@ -55,6 +59,7 @@ class Answer {
     return m_changed.wait_for(lock, kPatience, [&] { return updates >= count; });
   }
   std::vector<int32_t> tokens;
+  std::vector<float> logprobs;
   std::vector<std::vector<TokenLogprob>> promptLogprobs;
   std::optional<FinishReason> finish;
   std::string error;
@@ -71,6 +76,7 @@ struct Setup {
   int tp = 1, pp = 1, dp = 1;
   int64_t maxNumSeqs = 8, maxNumBatchedTokens = 64, maxModelLen = 96;
   bool prefixCaching = true;
+  int64_t draftTokens = 0;
   int64_t memoryKiB = 8 << 10;
 };
 
@@ -86,6 +92,7 @@ Result<std::unique_ptr<Engine>> startEngine(const Setup& setup) {
   limits.maxNumBatchedTokens = setup.maxNumBatchedTokens;
   EngineSettings settings;
   settings.prefixCaching = setup.prefixCaching;
+  settings.draftTokens = setup.draftTokens;
   settings.modelName = setup.model;
   return Engine::start(std::move(*model), std::move(*layout), hostMachine(host), limits, 1.0, settings, [] {});
 }
@@ -200,6 +207,80 @@ class EngineTest : public QObject {
       QCOMPARE(answer->tokens, longest.greedy);
     }
     QVERIFY((*engine)->metrics().snapshot().preemptions > 0);
+  }
+
+  // With guesses every answer is the one without, to the bit of its log probabilities: greedy and drawn, with penalties, to a stop
+  // token and to the end of the context, alone and among others, also where blocks are few. What repeats takes fewer steps.
+  void guessesChangeNoAnswer_data() {
+    QTest::addColumn<QString>("model");
+    QTest::addColumn<int>("pp");
+    for (const char* model : {"llama", "qwen2", "qwen3", "mistral", "gguf/Q8_0.gguf", "architectures/deepseek_v3"})
+      for (int pp : {1, 2}) QTest::addRow("%s, %d stages", model, pp) << model << pp;
+  }
+  void guessesChangeNoAnswer() {
+    QFETCH(QString, model);
+    QFETCH(int, pp);
+    Setup setup;
+    setup.model = model.toStdString();
+    setup.pp = pp;
+    setup.maxModelLen = 160;
+    std::vector<GenerationRequest> requests;
+    const std::vector<int32_t> period{7, 21, 40, 3, 99};
+    for (int kind = 0; kind < 6; ++kind) {
+      Case wanted;
+      for (int i = 0; i < 20 + kind; ++i) wanted.prompt.push_back(period[static_cast<size_t>(i % 5)]);
+      GenerationRequest request = requestOf(wanted, kind == 1 ? 1000 : 90);
+      request.sampling.logprobs = 1;
+      if (kind == 2) request.sampling.temperature = 0.7f, request.sampling.seed = 5;
+      if (kind == 3) request.sampling.frequencyPenalty = 0.02f;
+      if (kind == 4) request.sampling.stopTokenIds = {11, 12, 13, 14, 15, 16}, request.sampling.minTokens = 10;
+      requests.push_back(std::move(request));
+    }
+    std::vector<std::vector<int32_t>> tokens;
+    std::vector<std::vector<float>> logprobs;
+    std::vector<uint64_t> steps;
+    for (int64_t draftTokens : {0, 8}) {
+      setup.draftTokens = draftTokens;
+      auto engine = startEngine(setup);
+      QVERIFY2(engine, engine ? "" : engine.error().message().c_str());
+      for (bool together : {false, true}) {
+        std::vector<std::unique_ptr<Answer>> answers;
+        for (const GenerationRequest& request : requests) {
+          answers.push_back(std::make_unique<Answer>());
+          (*engine)->submit(request, answers.back()->sink());
+          if (!together) QVERIFY(answers.back()->waitFinished());
+        }
+        for (size_t i = 0; i < answers.size(); ++i) {
+          QVERIFY(answers[i]->waitFinished());
+          QCOMPARE(answers[i]->logprobs.size(), answers[i]->tokens.size());
+          if (draftTokens == 0 && !together) {
+            tokens.push_back(answers[i]->tokens);
+            logprobs.push_back(answers[i]->logprobs);
+          } else {
+            const auto same = std::mismatch(answers[i]->tokens.begin(), answers[i]->tokens.end(), tokens[i].begin(), tokens[i].end());
+            QVERIFY2(answers[i]->tokens == tokens[i],
+                     fmt::format("request {}, {} guessed tokens, {}: token {} differs", i, draftTokens, together ? "together" : "alone",
+                                 same.first - answers[i]->tokens.begin())
+                         .c_str());
+            QVERIFY2(answers[i]->logprobs == logprobs[i], fmt::format("request {}: log probabilities", i).c_str());
+          }
+        }
+        steps.push_back((*engine)->metrics().snapshot().iterationTokens.count());
+      }
+      const MetricsSnapshot metrics = (*engine)->metrics().snapshot();
+      QCOMPARE(metrics.drafts > 0 && metrics.acceptedTokens > 0, draftTokens > 0);
+      QVERIFY(metrics.acceptedTokens <= metrics.draftTokens);
+      if (draftTokens > 0) {
+        QCOMPARE(metrics.acceptedAt.size(), size_t(8));
+        QCOMPARE(std::accumulate(metrics.acceptedAt.begin(), metrics.acceptedAt.end(), uint64_t(0)), metrics.acceptedTokens);
+        qInfo("%llu steps alone without guesses, %llu with; %llu of %llu guessed tokens right", static_cast<unsigned long long>(steps[0]),
+              static_cast<unsigned long long>(steps[2]), static_cast<unsigned long long>(metrics.acceptedTokens),
+              static_cast<unsigned long long>(metrics.draftTokens));
+        QVERIFY(steps[2] < steps[0]);
+      }
+      const EngineState state = (*engine)->state();
+      QCOMPARE(state.kvBlocksFree, state.kvBlocksTotal);
+    }
   }
 
   void freesTheBlocksOfAClientThatLeaves() {

@@ -49,6 +49,8 @@ class MetricsTest : public QObject {
       values.generationTokens = 12345678901;
       values.running = 3;
       values.kvCacheUsage = 0.25;
+      values.drafts = 5, values.draftTokens = 20, values.acceptedTokens = 12;
+      values.acceptedAt = {5, 7};
       values.requestSuccess["stop"] = 2;
       values.timeToFirstToken.observe(0.003);
       values.timeToFirstToken.observe(5000);
@@ -57,6 +59,12 @@ class MetricsTest : public QObject {
     const std::string labels = "{model_name=\"a \\\"model\\\"\\\\\\n\"}";
     auto has = [&](const std::string& line) { return ("\n" + text).find("\n" + line + "\n") != std::string::npos; };
     QVERIFY2(has("# TYPE headroom:generation_tokens_total counter"), text.c_str());
+    // https://docs.vllm.ai/en/latest/usage/metrics.html
+    const std::string inside = labels.substr(0, labels.size() - 1);
+    QVERIFY2(has("headroom:spec_decode_num_drafts_total" + labels + " 5"), text.c_str());
+    QVERIFY2(has("headroom:spec_decode_num_draft_tokens_total" + labels + " 20"), text.c_str());
+    QVERIFY2(has("headroom:spec_decode_num_accepted_tokens_total" + labels + " 12"), text.c_str());
+    QVERIFY2(has("headroom:spec_decode_num_accepted_tokens_per_pos_total" + inside + ",position=\"1\"} 7"), text.c_str());
     QVERIFY2(has("headroom:generation_tokens_total" + labels + " 12345678901"), text.c_str());
     QVERIFY(has("headroom:num_requests_running" + labels + " 3"));
     QVERIFY(has("headroom:kv_cache_usage_perc" + labels + " 0.25"));

@@ -170,21 +170,84 @@ class SchedulerTest : public QObject {
     QCOMPARE(plan->tokens(), 33);
   }
 
+  // The owner takes one token of a draft more than were right; the next step goes on behind them, whatever the wrong ones left.
+  void computesGuessesBesideTheKnownToken() {
+    BlockPool pool(64, 4, true);
+    Scheduler scheduler({4, 512, 1, 8}, pool);
+    auto sequence = sequenceOf(1, 0);
+    for (int32_t token : {1, 2, 3, 4, 5, 6, 1, 2}) sequence->tokens.push_back(token);
+    sequence->promptTokens = 8;
+    sequence->mostTokens = 20;
+    scheduler.add(sequence);
+    SharedStepPlan plan = scheduler.schedule();
+    QCOMPARE(plan->tokens(), 8);  // nothing is guessed beside a prompt
+    scheduler.appendToken(*sequence, 3);
+    scheduler.finishStep(*plan);
+
+    plan = scheduler.schedule();
+    QCOMPARE(plan->tokenIds, (std::vector<int32_t>{3, 4, 5}));
+    QCOMPARE(plan->positions, (std::vector<int32_t>{8, 9, 10}));
+    QCOMPARE(plan->contextLength, (std::vector<int32_t>{11}));
+    QCOMPARE(plan->logits.size(), 3u);
+    for (int32_t row = 0; row < 3; ++row) QVERIFY(plan->logits[row].sample && plan->logits[row].row == row);
+    QVERIFY(!scheduler.schedule());
+    scheduler.appendToken(*sequence, 4);  // right
+    scheduler.appendToken(*sequence, 9);  // in place of 5
+    scheduler.finishStep(*plan);
+    QCOMPARE(sequence->computed, 10);
+
+    plan = scheduler.schedule();
+    QCOMPARE(plan->tokenIds, (std::vector<int32_t>{9}));  // known nowhere else
+    QCOMPARE(plan->positions, (std::vector<int32_t>{10}));
+    QCOMPARE(plan->contextLength, (std::vector<int32_t>{11}));
+    scheduler.appendToken(*sequence, 7);
+    scheduler.finishStep(*plan);
+    const DraftFigures& figures = scheduler.draftFigures();
+    QCOMPARE(figures.drafts, 1u);
+    QCOMPARE(figures.draftTokens, 2u);
+    QCOMPARE(figures.acceptedTokens, 1u);
+    QCOMPARE(figures.acceptedAt.at(0), 1u);
+    QCOMPARE(figures.acceptedAt.at(1), 0u);
+  }
+
+  void guessesNoFurtherThanTheAnswerAndTheRowsGo() {
+    BlockPool pool(64, 4, false);
+    Scheduler scheduler({20, 512, 1, 8}, pool);
+    std::vector<std::shared_ptr<Sequence>> all;
+    for (uint64_t id = 1; id <= 15; ++id) {
+      all.push_back(sequenceOf(id, 0));
+      all.back()->tokens = {1, 1, 1, 1, 1, 1};
+      all.back()->promptTokens = 6;
+      all.back()->mostTokens = id == 1 ? 8 : 100;
+      scheduler.add(all.back());
+    }
+    SharedStepPlan plan = scheduler.schedule();
+    for (auto& sequence : all) scheduler.appendToken(*sequence, 1);
+    scheduler.finishStep(*plan);
+    plan = scheduler.schedule();
+    QCOMPARE(plan->tokens(), Scheduler::kRowsWithDrafts);
+    QCOMPARE(tokensPerSequence(*plan).front(), 1);  // its last token is sampled, and never computed
+  }
+
   // A random load on few blocks: every sequence gets all its tokens, every step reads what was written for it, all blocks come back.
   void survivesAnyLoad_data() {
     QTest::addColumn<int>("stages");
     QTest::addColumn<bool>("prefixCaching");
-    QTest::newRow("one stage") << 1 << false;
-    QTest::newRow("one stage, prefix cache") << 1 << true;
-    QTest::newRow("three stages, prefix cache") << 3 << true;
+    QTest::addColumn<int>("draftTokens");
+    QTest::newRow("one stage") << 1 << false << 0;
+    QTest::newRow("one stage, prefix cache") << 1 << true << 0;
+    QTest::newRow("three stages, prefix cache") << 3 << true << 0;
+    QTest::newRow("guesses") << 1 << false << 8;
+    QTest::newRow("guesses, three stages, prefix cache") << 3 << true << 8;
   }
   void survivesAnyLoad() {
     QFETCH(int, stages);
     QFETCH(bool, prefixCaching);
+    QFETCH(int, draftTokens);
     std::mt19937 random(7);
     auto draw = [&](int least, int most) { return std::uniform_int_distribution<int>(least, most)(random); };
     BlockPool pool(24, 8, prefixCaching);
-    Scheduler scheduler({6, 48, stages}, pool);
+    Scheduler scheduler({6, 48, stages, draftTokens}, pool);
     WrittenSlots written;
     std::map<SequenceId, int> wanted;
     std::deque<SharedStepPlan> inFlight;
@@ -192,8 +255,11 @@ class SchedulerTest : public QObject {
     int finished = 0, removed = 0;
     for (int round = 0; round < 20000 && finished + removed < 300; ++round) {
       if (next <= 300 && draw(0, 3) == 0) {
-        scheduler.add(sequenceOf(next, draw(1, 120), draw(0, 1), draw(0, 3) * 1000));
-        wanted[SequenceId{next++}] = draw(1, 60);
+        auto sequence = sequenceOf(next, draw(1, 120), draw(0, 1), draw(0, 3) * 1000);
+        const int answer = draw(1, 60);
+        sequence->mostTokens = sequence->promptTokens + answer;
+        scheduler.add(std::move(sequence));
+        wanted[SequenceId{next++}] = answer;
       }
       if (!wanted.empty() && draw(0, 60) == 0) {  // a client goes away
         const SequenceId id = std::next(wanted.begin(), draw(0, static_cast<int>(wanted.size()) - 1))->first;
@@ -215,7 +281,13 @@ class SchedulerTest : public QObject {
       for (const StepPlan::LogitsRow& row : done->logits) {
         Sequence* sequence = scheduler.find(done->sequences[row.sequence]);
         if (!sequence || !row.sample) continue;
-        scheduler.appendToken(*sequence, draw(0, 9));
+        // Behind a guess only where it was right.
+        const bool guess = row.row > done->sequenceStart[row.sequence] && done->positions[row.row] >= sequence->promptTokens;
+        const auto known = static_cast<int64_t>(sequence->tokens.size());
+        if (guess && (done->positions[row.row] + 1 != known || sequence->tokens.back() != done->tokenIds[row.row])) continue;
+        if (wanted[sequence->id] == 0) continue;
+        // Mostly one token after another, so that some guesses are right.
+        scheduler.appendToken(*sequence, draw(0, 7) == 0 ? draw(0, 9) : (sequence->tokens.back() + 1) % 10);
         if (--wanted[sequence->id] == 0) ended.push_back(sequence->id);
       }
       scheduler.finishStep(*done);
@@ -228,6 +300,8 @@ class SchedulerTest : public QObject {
     QCOMPARE(finished + removed, 300);
     QCOMPARE(pool.free(), pool.total());
     QVERIFY(scheduler.preemptions() > 0);
+    const DraftFigures& figures = scheduler.draftFigures();
+    QCOMPARE(figures.draftTokens > figures.acceptedTokens && figures.acceptedTokens > 100, draftTokens > 0);
     QCOMPARE(scheduler.prefixHits() > 0, prefixCaching);
   }
 };
