@@ -150,8 +150,11 @@ std::optional<Bytes> parseMemory(std::string_view text) {
   if (unit == "gib" || unit == "g") scale = 1024.0 * 1024.0 * 1024.0;
   if (unit == "mib" || unit == "m") scale = 1024.0 * 1024.0;
   if (unit == "tib") scale = 1024.0 * 1024.0 * 1024.0 * 1024.0;
+  if (unit == "kib" || unit == "k") scale = 1024.0;
+  if (unit == "b") scale = 1;
   if (unit == "gb") scale = 1e9;
   if (unit == "mb") scale = 1e6;
+  if (unit == "kb") scale = 1e3;
   if (unit == "tb") scale = 1e12;
   const double bytes = std::floor(value * scale);
   if (bytes < 1 || bytes > 1e15) return std::nullopt;

@@ -43,7 +43,7 @@ std::vector<std::vector<float>> logprobsWith(const std::string& path, const Text
     std::fprintf(stderr, "%s\n", d.failure ? d.failure->message().c_str() : "no answer in time");
     std::exit(3);
   }
-  ofToken = kvBytesPerBlock(d.model.config, d.layout.ranks.front(), limits) / limits.blockTokens;
+  ofToken = Bytes(kvBytesPerBlock(d.model.config, d.layout.ranks.front(), limits).count() / limits.blockTokens);
   return rows;
 }
 

@@ -9,6 +9,14 @@ using namespace headroom;
 class MachineTest : public QObject {
   Q_OBJECT
  private slots:
+  void readsAmountsOfMemory() {
+    QCOMPARE(*parseMemory("1536KiB"), Bytes(1536 * 1024));
+    QCOMPARE(*parseMemory("1.5 MiB"), Bytes(1536 * 1024));
+    QCOMPARE(*parseMemory("250kB"), Bytes(250000));
+    QCOMPARE(*parseMemory("1700000B"), Bytes(1700000));
+    for (const char* text : {"1536", "0.5B", "KiB", "1 XiB"}) QVERIFY2(!parseMemory(text), text);
+  }
+
   void readsEveryForm_data() {
     QTest::addColumn<QString>("text");
     QTest::addColumn<int>("gpus");
