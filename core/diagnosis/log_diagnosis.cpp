@@ -164,6 +164,7 @@ LogDiagnosis diagnoseLog(std::string_view log) {
   std::stable_sort(diagnosis.findings.begin(), diagnosis.findings.end(),
                    [](const LogFinding& a, const LogFinding& b) { return a.certainty > b.certainty; });
   if (!diagnosis.findings.empty()) diagnosis.unknown.reset();
+  diagnosis.reached = phase;
   return diagnosis;
 }
 

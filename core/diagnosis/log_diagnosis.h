@@ -30,6 +30,7 @@ struct LogDiagnosis {
   std::vector<LogFinding> findings;  // the cause first; each kind once, at its first line
   std::optional<LogFinding> unknown;  // the last error of a log in which nothing known was found
   int lines = 0;
+  LogPhase reached = LogPhase::Unknown;  // the last phase of the log
 };
 
 LogDiagnosis diagnoseLog(std::string_view log);

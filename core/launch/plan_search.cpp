@@ -138,12 +138,17 @@ Result<WishReport> searchMachines(const ModelSource& model, const PlanOptions& o
     else
       report.refused.push_back({spec->name, why});
   }
-  std::stable_sort(report.answers.begin(), report.answers.end(), [](const WishAnswer& a, const WishAnswer& b) {
-    if (a.price && b.price && *a.price != *b.price) return *a.price < *b.price;
+  sortAnswers(report.answers);
+  return report;
+}
+
+void sortAnswers(std::vector<WishAnswer>& answers) {
+  std::stable_sort(answers.begin(), answers.end(), [](const WishAnswer& a, const WishAnswer& b) {
+    if (a.price.has_value() != b.price.has_value()) return a.price.has_value();
+    if (a.price && *a.price != *b.price) return *a.price < *b.price;
     if (a.count != b.count) return a.count < b.count;
     return a.memory < b.memory;
   });
-  return report;
 }
 
 json wishToJson(const WishReport& report, const PlanOptions& options, const Wish& wish) {

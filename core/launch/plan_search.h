@@ -44,6 +44,8 @@ struct WishReport {
 // `cards`: catalog names to look among; empty: the whole catalog. Predictions that are unknown do not grant a speed.
 Result<WishReport> searchMachines(const ModelSource& model, const PlanOptions& options, const Wish& wish,
                                   const std::vector<std::string>& cards = {});
+// The order of WishReport: those with a price first, the cheapest first; then by count and memory.
+void sortAnswers(std::vector<WishAnswer>& answers);
 nlohmann::json wishToJson(const WishReport& report, const PlanOptions& options, const Wish& wish);
 
 // One engine's best layout on the machine.
