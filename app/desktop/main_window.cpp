@@ -16,9 +16,11 @@
 #include <QActionGroup>
 #include <QCloseEvent>
 #include <QCoreApplication>
+#include <QDropEvent>
 #include <QEvent>
 #include <QMenuBar>
 #include <QMessageBox>
+#include <QMimeData>
 #include <QPushButton>
 #include <QRegularExpression>
 #include <QScrollArea>
@@ -26,6 +28,7 @@
 #include <QStackedWidget>
 #include <QStatusBar>
 #include <QToolBar>
+#include <QUrl>
 #include <QVBoxLayout>
 
 namespace headroom::app {
@@ -50,6 +53,7 @@ QScrollArea* scrollable(QWidget* page) {
 MainWindow::MainWindow(ui::AppSettings& settings, QWidget* parent)
     : QMainWindow(parent), m_settings(settings), m_workspace(settings) {
   setObjectName(QStringLiteral("mainWindow"));
+  setAcceptDrops(true);
   buildPages();
   buildActions();
   buildRail();
@@ -146,9 +150,15 @@ void MainWindow::buildActions() {
   connect(addAction(engine, QT_TR_NOOP("&Refresh the plan"), QT_TR_NOOP("Read the model again and plan again"),
                     QKeySequence(Qt::Key_F5), "refresh"),
           &QAction::triggered, &m_workspace.plan(), &ui::PlanSession::refresh);
-  connect(addAction(engine, QT_TR_NOOP("&Calibrate from a log…"),
-                    QT_TR_NOOP("Read a start-up log of vLLM, SGLang or llama.cpp and plan with what it measured"), QKeySequence(), nullptr),
+  connect(addAction(engine, QT_TR_NOOP("&Read a log…"),
+                    QT_TR_NOOP("What went wrong by an engine's log, or plan with what its start measured"), QKeySequence(), nullptr),
           &QAction::triggered, m_planPage, &ui::PlanPage::openLog);
+  connect(addAction(engine, QT_TR_NOOP("&Find GPUs…"), QT_TR_NOOP("The fewest or cheapest GPUs for a length, requests and speeds"),
+                    QKeySequence(Qt::CTRL | Qt::Key_G), "catalog"),
+          &QAction::triggered, this, [this] {
+            showPage(Plan);
+            m_planPage->openWish();
+          });
   engine->addSeparator();
   m_start = addAction(engine, QT_TR_NOOP("&Start"), QT_TR_NOOP("Start the selected layout"), QKeySequence(Qt::CTRL | Qt::Key_R),
                       "start");
@@ -317,6 +327,19 @@ void MainWindow::closeEvent(QCloseEvent* event) {
   m_settings.setWindowGeometry(saveGeometry());
   m_settings.setWindowState(saveState());
   QMainWindow::closeEvent(event);
+}
+
+void MainWindow::dragEnterEvent(QDragEnterEvent* event) {
+  const QList<QUrl> urls = event->mimeData()->urls();
+  if (urls.size() == 1 && urls.first().isLocalFile()) event->acceptProposedAction();
+}
+
+void MainWindow::dropEvent(QDropEvent* event) {
+  const QList<QUrl> urls = event->mimeData()->urls();
+  if (urls.size() != 1 || !urls.first().isLocalFile()) return;
+  event->acceptProposedAction();
+  showPage(Plan);
+  m_planPage->take(urls.first().toLocalFile());
 }
 
 void MainWindow::showAbout() {

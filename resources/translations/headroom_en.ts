@@ -26,6 +26,16 @@
     </message>
 </context>
 <context>
+    <name>headroom::ui::CalibrationDialog</name>
+    <message numerus="yes">
+        <source>%n problem(s) in the log…</source>
+        <translation>
+            <numerusform>%n problem in the log…</numerusform>
+            <numerusform>%n problems in the log…</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
     <name>headroom::ui::CatalogDialog</name>
     <message numerus="yes">
         <source>%n model(s)</source>
@@ -52,6 +62,23 @@
         <translation>
             <numerusform>Decode, %n request</numerusform>
             <numerusform>Decode, %n requests</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
+    <name>headroom::ui::DiagnosisDialog</name>
+    <message numerus="yes">
+        <source>%1, %n line(s)</source>
+        <translation>
+            <numerusform>%1, %n line</numerusform>
+            <numerusform>%1, %n lines</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%1, a log of %2, %n line(s)</source>
+        <translation>
+            <numerusform>%1, a log of %2, %n line</numerusform>
+            <numerusform>%1, a log of %2, %n lines</numerusform>
         </translation>
     </message>
 </context>

@@ -2291,6 +2291,1174 @@
         <source>NVML: found no libnvidia-ml.so.1, expected the NVIDIA driver&apos;s library; GPUs cannot be watched without it</source>
         <translation>NVML：没有找到 libnvidia-ml.so.1，应有 NVIDIA 驱动的库；没有它无法查看 GPU</translation>
     </message>
+    <message>
+        <source>/dev/shm is too small for the ranks&apos; exchange</source>
+        <translation>/dev/shm 太小，rank 之间无法交换数据</translation>
+    </message>
+    <message>
+        <source>a container has 64 MiB of /dev/shm unless told otherwise; NCCL needs several MiB for each channel and pair of ranks</source>
+        <translation>容器的 /dev/shm 默认只有 64 MiB；NCCL 的每个通道和每对 rank 需要数 MiB</translation>
+    </message>
+    <message>
+        <source>docker run --shm-size 16g (or --ipc=host)</source>
+        <translation>docker run --shm-size 16g（或 --ipc=host）</translation>
+    </message>
+    <message>
+        <source>in Kubernetes an emptyDir of medium Memory at /dev/shm</source>
+        <translation>在 Kubernetes 中，把 Memory 介质的 emptyDir 挂载到 /dev/shm</translation>
+    </message>
+    <message>
+        <source>/dev/shm is full</source>
+        <translation>/dev/shm 已满</translation>
+    </message>
+    <message>
+        <source>a container has 64 MiB of /dev/shm unless told otherwise</source>
+        <translation>容器的 /dev/shm 默认只有 64 MiB</translation>
+    </message>
+    <message>
+        <source>a shared mapping could not be filled, most often /dev/shm</source>
+        <translation>共享映射无法写入，多半是 /dev/shm</translation>
+    </message>
+    <message>
+        <source>&quot;Bus error&quot; at the start of several ranks means that /dev/shm is full</source>
+        <translation>多个 rank 启动时出现 &quot;Bus error&quot;，说明 /dev/shm 已满</translation>
+    </message>
+    <message>
+        <source>a collective did not end</source>
+        <translation>一个集合通信没有结束</translation>
+    </message>
+    <message>
+        <source>one rank waits for another that hangs or is gone: peer-to-peer through an IOMMU, a dead worker, or a much slower one</source>
+        <translation>一个 rank 在等待另一个卡住或已退出的 rank：经 IOMMU 的点对点传输、已退出的工作进程，或慢得多的 rank</translation>
+    </message>
+    <message>
+        <source>look in the log for the rank that failed first</source>
+        <translation>在日志中找最先失败的 rank</translation>
+    </message>
+    <message>
+        <source>NCCL_P2P_DISABLE=1 to test whether peer-to-peer is the cause</source>
+        <translation>用 NCCL_P2P_DISABLE=1 检验是否为点对点传输所致</translation>
+    </message>
+    <message>
+        <source>turn off ACS or the IOMMU in the firmware</source>
+        <translation>在固件中关闭 ACS 或 IOMMU</translation>
+    </message>
+    <message>
+        <source>NCCL failed</source>
+        <translation>NCCL 失败</translation>
+    </message>
+    <message>
+        <source>the line before names the call; NCCL_DEBUG=INFO names the cause</source>
+        <translation>前一行写有出错的调用；NCCL_DEBUG=INFO 会写出原因</translation>
+    </message>
+    <message>
+        <source>NCCL_DEBUG=INFO and read the first WARN line</source>
+        <translation>设 NCCL_DEBUG=INFO 并查看第一条 WARN</translation>
+    </message>
+    <message>
+        <source>NCCL_P2P_DISABLE=1, NCCL_IB_DISABLE=1 to find the link that fails</source>
+        <translation>用 NCCL_P2P_DISABLE=1、NCCL_IB_DISABLE=1 找出失败的连接</translation>
+    </message>
+    <message>
+        <source>a system call below NCCL failed</source>
+        <translation>NCCL 之下的一个系统调用失败</translation>
+    </message>
+    <message>
+        <source>the line &quot;Last error&quot; names it</source>
+        <translation>&quot;Last error&quot; 一行写有原因</translation>
+    </message>
+    <message>
+        <source>read the line &quot;Last error&quot;</source>
+        <translation>查看 &quot;Last error&quot; 一行</translation>
+    </message>
+    <message>
+        <source>check /dev/shm, network interfaces and ulimit -l</source>
+        <translation>检查 /dev/shm、网络接口和 ulimit -l</translation>
+    </message>
+    <message>
+        <source>a CUDA call below NCCL failed</source>
+        <translation>NCCL 之下的一个 CUDA 调用失败</translation>
+    </message>
+    <message>
+        <source>driver, peer-to-peer or memory</source>
+        <translation>驱动、点对点传输或内存</translation>
+    </message>
+    <message>
+        <source>two ranks were given the same GPU</source>
+        <translation>两个 rank 分到了同一个 GPU</translation>
+    </message>
+    <message>
+        <source>NCCL takes one rank a GPU</source>
+        <translation>NCCL 的每个 GPU 只能有一个 rank</translation>
+    </message>
+    <message>
+        <source>fewer ranks, or CUDA_VISIBLE_DEVICES with as many GPUs as ranks</source>
+        <translation>减少 rank，或让 CUDA_VISIBLE_DEVICES 中的 GPU 与 rank 一样多</translation>
+    </message>
+    <message>
+        <source>the ranks of another machine were not reached</source>
+        <translation>连接不到另一台机器的 rank</translation>
+    </message>
+    <message>
+        <source>the first machine&apos;s address or port is not open</source>
+        <translation>第一台机器的地址或端口没有开放</translation>
+    </message>
+    <message>
+        <source>the first machine&apos;s address as the others reach it</source>
+        <translation>使用其他机器能访问到的第一台机器的地址</translation>
+    </message>
+    <message>
+        <source>open the port in the firewall</source>
+        <translation>在防火墙中开放该端口</translation>
+    </message>
+    <message>
+        <source>the port is taken</source>
+        <translation>端口已被占用</translation>
+    </message>
+    <message>
+        <source>another server, or an orphan of this one, listens there</source>
+        <translation>另一个服务，或本服务遗留的进程，正在监听该端口</translation>
+    </message>
+    <message>
+        <source>--port with another number</source>
+        <translation>用 --port 换一个端口号</translation>
+    </message>
+    <message>
+        <source>end the old process: ss -ltnp shows it</source>
+        <translation>结束旧进程：ss -ltnp 可以查到</translation>
+    </message>
+    <message>
+        <source>the kernel ended a process: main memory was full</source>
+        <translation>内核结束了一个进程：主内存已满</translation>
+    </message>
+    <message>
+        <source>ranks read weights into main memory before the GPU has them, all at once</source>
+        <translation>各 rank 在交给 GPU 之前同时把权重读入主内存</translation>
+    </message>
+    <message>
+        <source>load one rank after another (--max-parallel-loading-workers 1), or from memory-mapped safetensors</source>
+        <translation>逐个 rank 载入（--max-parallel-loading-workers 1），或从内存映射的 safetensors 载入</translation>
+    </message>
+    <message>
+        <source>more memory or swap, a higher limit of the container</source>
+        <translation>增加内存或交换空间，提高容器的上限</translation>
+    </message>
+    <message>
+        <source>the kernel ended a worker: main memory was full</source>
+        <translation>内核结束了一个工作进程：主内存已满</translation>
+    </message>
+    <message>
+        <source>load one rank after another, or from memory-mapped safetensors</source>
+        <translation>逐个 rank 载入，或从内存映射的 safetensors 载入</translation>
+    </message>
+    <message>
+        <source>main memory or the container&apos;s limit was reached</source>
+        <translation>达到了主内存或容器的上限</translation>
+    </message>
+    <message>
+        <source>load one rank after another</source>
+        <translation>逐个 rank 载入</translation>
+    </message>
+    <message>
+        <source>a process was ended from outside (SIGKILL)</source>
+        <translation>一个进程被外部结束（SIGKILL）</translation>
+    </message>
+    <message>
+        <source>most often the kernel, because main memory was full: dmesg tells</source>
+        <translation>多半是内核，因为主内存已满：dmesg 会写出</translation>
+    </message>
+    <message>
+        <source>more memory, or load one rank after another</source>
+        <translation>增加内存，或逐个 rank 载入</translation>
+    </message>
+    <message>
+        <source>a worker of Ray was ended from outside</source>
+        <translation>Ray 的一个工作进程被外部结束</translation>
+    </message>
+    <message>
+        <source>most often the kernel, because main memory was full while ranks read weights</source>
+        <translation>多半是内核，因为各 rank 读取权重时主内存已满</translation>
+    </message>
+    <message>
+        <source>more memory or swap; load one rank after another</source>
+        <translation>增加内存或交换空间；逐个 rank 载入</translation>
+    </message>
+    <message>
+        <source>main memory is full</source>
+        <translation>主内存已满</translation>
+    </message>
+    <message>
+        <source>an allocation in main memory failed</source>
+        <translation>主内存中的一次分配失败</translation>
+    </message>
+    <message>
+        <source>more memory or swap, or fewer ranks that load at once</source>
+        <translation>增加内存或交换空间，或减少同时载入的 rank</translation>
+    </message>
+    <message>
+        <source>the limit of open files was reached</source>
+        <translation>达到了打开文件数的上限</translation>
+    </message>
+    <message>
+        <source>each connection and shard is a file</source>
+        <translation>每个连接和每个分片都是一个文件</translation>
+    </message>
+    <message>
+        <source>a disk is full</source>
+        <translation>磁盘已满</translation>
+    </message>
+    <message>
+        <source>a download, a cache of compiled kernels or a log found no room</source>
+        <translation>下载、编译好的内核的缓存或日志没有空间</translation>
+    </message>
+    <message>
+        <source>free the disk, or set HF_HOME and the compile cache to another one</source>
+        <translation>清理磁盘，或把 HF_HOME 和编译缓存放到另一个磁盘</translation>
+    </message>
+    <message>
+        <source>the CUDA library and the kernel driver do not belong together</source>
+        <translation>CUDA 库与内核驱动不匹配</translation>
+    </message>
+    <message>
+        <source>user-space CUDA (often the forward-compatibility libcuda of an image) does not match the kernel driver</source>
+        <translation>用户态 CUDA（常常是镜像中的前向兼容 libcuda）与内核驱动不匹配</translation>
+    </message>
+    <message>
+        <source>update the driver</source>
+        <translation>更新驱动</translation>
+    </message>
+    <message>
+        <source>take the compat libcuda off the library path (LD_LIBRARY_PATH, /usr/local/cuda/compat)</source>
+        <translation>从库路径中去掉 compat 的 libcuda（LD_LIBRARY_PATH、/usr/local/cuda/compat）</translation>
+    </message>
+    <message>
+        <source>take the compat libcuda off the library path</source>
+        <translation>从库路径中去掉 compat 的 libcuda</translation>
+    </message>
+    <message>
+        <source>forward compatibility is for data-centre cards only</source>
+        <translation>前向兼容只支持数据中心显卡</translation>
+    </message>
+    <message>
+        <source>the image brings a newer libcuda than the driver, which GeForce cards do not take</source>
+        <translation>镜像带有比驱动更新的 libcuda，GeForce 显卡不支持</translation>
+    </message>
+    <message>
+        <source>an image for the installed CUDA version</source>
+        <translation>使用与已安装的 CUDA 版本相符的镜像</translation>
+    </message>
+    <message>
+        <source>the driver was updated and its module was not reloaded</source>
+        <translation>驱动更新后没有重新加载模块</translation>
+    </message>
+    <message>
+        <source>NVML of the new version talks to the module of the old one</source>
+        <translation>新版本的 NVML 在与旧版本的模块通信</translation>
+    </message>
+    <message>
+        <source>restart the machine, or reload the nvidia modules</source>
+        <translation>重启机器，或重新加载 nvidia 模块</translation>
+    </message>
+    <message>
+        <source>the driver is older than the program&apos;s CUDA</source>
+        <translation>驱动比程序的 CUDA 旧</translation>
+    </message>
+    <message>
+        <source>the program was built for a newer CUDA than the driver knows</source>
+        <translation>程序是为比驱动所知更新的 CUDA 编译的</translation>
+    </message>
+    <message>
+        <source>an engine&apos;s build for the installed CUDA version</source>
+        <translation>使用与已安装的 CUDA 版本相符的引擎版本</translation>
+    </message>
+    <message>
+        <source>the process sees no GPU</source>
+        <translation>进程看不到 GPU</translation>
+    </message>
+    <message>
+        <source>CUDA_VISIBLE_DEVICES is empty or wrong, or the container has none</source>
+        <translation>CUDA_VISIBLE_DEVICES 为空或有误，或容器中没有 GPU</translation>
+    </message>
+    <message>
+        <source>docker run --gpus all with the NVIDIA container toolkit</source>
+        <translation>使用 NVIDIA 容器工具包并加 docker run --gpus all</translation>
+    </message>
+    <message>
+        <source>check CUDA_VISIBLE_DEVICES and nvidia-smi inside the container</source>
+        <translation>在容器内检查 CUDA_VISIBLE_DEVICES 和 nvidia-smi</translation>
+    </message>
+    <message>
+        <source>there is no driver</source>
+        <translation>没有驱动</translation>
+    </message>
+    <message>
+        <source>neither on the machine nor in the container</source>
+        <translation>机器上和容器中都没有</translation>
+    </message>
+    <message>
+        <source>install the driver; in containers the NVIDIA container toolkit and --gpus all</source>
+        <translation>安装驱动；在容器中需要 NVIDIA 容器工具包和 --gpus all</translation>
+    </message>
+    <message>
+        <source>no driver, or a container without GPUs</source>
+        <translation>没有驱动，或容器没有 GPU</translation>
+    </message>
+    <message>
+        <source>Docker has no access to GPUs</source>
+        <translation>Docker 无法访问 GPU</translation>
+    </message>
+    <message>
+        <source>the NVIDIA container toolkit is missing</source>
+        <translation>缺少 NVIDIA 容器工具包</translation>
+    </message>
+    <message>
+        <source>install nvidia-container-toolkit and restart Docker</source>
+        <translation>安装 nvidia-container-toolkit 并重启 Docker</translation>
+    </message>
+    <message>
+        <source>the driver&apos;s library is missing</source>
+        <translation>缺少驱动的库</translation>
+    </message>
+    <message>
+        <source>install the driver</source>
+        <translation>安装驱动</translation>
+    </message>
+    <message>
+        <source>a GPU was named that is not there</source>
+        <translation>指定了不存在的 GPU</translation>
+    </message>
+    <message>
+        <source>CUDA_VISIBLE_DEVICES renumbers: the process counts from 0</source>
+        <translation>CUDA_VISIBLE_DEVICES 会重新编号：进程从 0 开始计数</translation>
+    </message>
+    <message>
+        <source>as many ranks as visible GPUs</source>
+        <translation>rank 数与可见 GPU 数相同</translation>
+    </message>
+    <message>
+        <source>CUDA_DEVICE_ORDER=PCI_BUS_ID so that numbers are those of nvidia-smi</source>
+        <translation>设 CUDA_DEVICE_ORDER=PCI_BUS_ID，使编号与 nvidia-smi 一致</translation>
+    </message>
+    <message>
+        <source>CUDA_VISIBLE_DEVICES holds an UUID, which this engine does not read</source>
+        <translation>CUDA_VISIBLE_DEVICES 中是 UUID，此引擎不能读取</translation>
+    </message>
+    <message>
+        <source>it takes numbers</source>
+        <translation>它只接受编号</translation>
+    </message>
+    <message>
+        <source>numbers in place of UUIDs, with CUDA_DEVICE_ORDER=PCI_BUS_ID</source>
+        <translation>用编号代替 UUID，并设 CUDA_DEVICE_ORDER=PCI_BUS_ID</translation>
+    </message>
+    <message>
+        <source>CUDA_VISIBLE_DEVICES holds a MIG id, which this engine does not read</source>
+        <translation>CUDA_VISIBLE_DEVICES 中是 MIG 标识，此引擎不能读取</translation>
+    </message>
+    <message>
+        <source>numbers in place of ids</source>
+        <translation>用编号代替标识</translation>
+    </message>
+    <message>
+        <source>a GPU left the bus (Xid 79)</source>
+        <translation>一个 GPU 从总线上掉线（Xid 79）</translation>
+    </message>
+    <message>
+        <source>power, heat or the slot</source>
+        <translation>供电、温度或插槽</translation>
+    </message>
+    <message>
+        <source>check power supply, cables and temperature</source>
+        <translation>检查电源、线缆和温度</translation>
+    </message>
+    <message>
+        <source>a lower power limit: nvidia-smi -pl</source>
+        <translation>降低功率上限：nvidia-smi -pl</translation>
+    </message>
+    <message>
+        <source>restart the machine</source>
+        <translation>重启机器</translation>
+    </message>
+    <message>
+        <source>a GPU&apos;s memory is faulty</source>
+        <translation>一个 GPU 的内存有故障</translation>
+    </message>
+    <message>
+        <source>an error that ECC cannot correct</source>
+        <translation>出现了 ECC 无法纠正的错误</translation>
+    </message>
+    <message>
+        <source>nvidia-smi -q -d ECC; reset or replace the card</source>
+        <translation>nvidia-smi -q -d ECC；重置或更换显卡</translation>
+    </message>
+    <message>
+        <source>the driver reports a fault of a GPU</source>
+        <translation>驱动报告了一个 GPU 的故障</translation>
+    </message>
+    <message>
+        <source>the number behind Xid says which</source>
+        <translation>Xid 后面的编号说明是哪一种</translation>
+    </message>
+    <message>
+        <source>look the number up in NVIDIA&apos;s list of Xid errors</source>
+        <translation>在 NVIDIA 的 Xid 错误列表中查该编号</translation>
+    </message>
+    <message>
+        <source>check power and temperature</source>
+        <translation>检查供电和温度</translation>
+    </message>
+    <message>
+        <source>the build has no code for this GPU</source>
+        <translation>程序中没有适合此 GPU 的代码</translation>
+    </message>
+    <message>
+        <source>too old a card, or one newer than the build</source>
+        <translation>显卡太旧，或比程序更新</translation>
+    </message>
+    <message>
+        <source>a build for this compute capability</source>
+        <translation>使用支持此计算能力的版本</translation>
+    </message>
+    <message>
+        <source>an older or newer version of the engine</source>
+        <translation>使用更旧或更新的引擎版本</translation>
+    </message>
+    <message>
+        <source>a kernel read or wrote beyond its memory</source>
+        <translation>一个内核读写越界</translation>
+    </message>
+    <message>
+        <source>a fault of a kernel, often with one quantization or attention backend; rarely the card</source>
+        <translation>内核的缺陷，常与某种量化或注意力后端有关；很少是显卡的问题</translation>
+    </message>
+    <message>
+        <source>another attention backend or --enforce-eager to find the kernel</source>
+        <translation>换一个注意力后端，或用 --enforce-eager 找出出错的内核</translation>
+    </message>
+    <message>
+        <source>CUDA_LAUNCH_BLOCKING=1 names the call</source>
+        <translation>CUDA_LAUNCH_BLOCKING=1 会指出出错的调用</translation>
+    </message>
+    <message>
+        <source>another version of the engine</source>
+        <translation>使用另一个引擎版本</translation>
+    </message>
+    <message>
+        <source>the query heads do not divide by TP</source>
+        <translation>查询头数不能被 TP 整除</translation>
+    </message>
+    <message>
+        <source>each rank takes the same number of heads</source>
+        <translation>每个 rank 分到同样多的头</translation>
+    </message>
+    <message>
+        <source>headroom-engine plan MODEL shows the sizes that work</source>
+        <translation>headroom-engine plan MODEL 会列出可行的大小</translation>
+    </message>
+    <message>
+        <source>TP cuts an FP8 block</source>
+        <translation>TP 切开了 FP8 块</translation>
+    </message>
+    <message>
+        <source>a rank&apos;s share of the columns is no multiple of the block</source>
+        <translation>一个 rank 分到的列数不是块大小的倍数</translation>
+    </message>
+    <message>
+        <source>half the TP, with PP for the other GPUs</source>
+        <translation>TP 减半，其余 GPU 用于 PP</translation>
+    </message>
+    <message>
+        <source>TP cuts a quantization group</source>
+        <translation>TP 切开了量化组</translation>
+    </message>
+    <message>
+        <source>a rank&apos;s share of the columns is no multiple of the group</source>
+        <translation>一个 rank 分到的列数不是组大小的倍数</translation>
+    </message>
+    <message>
+        <source>a checkpoint with smaller groups or padded columns</source>
+        <translation>使用组更小或列已填充的检查点</translation>
+    </message>
+    <message>
+        <source>a width does not divide by TP</source>
+        <translation>某个宽度不能被 TP 整除</translation>
+    </message>
+    <message>
+        <source>PP in place of TP</source>
+        <translation>用 PP 代替 TP</translation>
+    </message>
+    <message>
+        <source>the KV heads do not divide by TP</source>
+        <translation>KV 头数不能被 TP 整除</translation>
+    </message>
+    <message>
+        <source>each rank takes the same number of KV heads</source>
+        <translation>每个 rank 分到同样多的 KV 头</translation>
+    </message>
+    <message>
+        <source>a TP that divides the KV heads, PP for the other GPUs</source>
+        <translation>选择能整除 KV 头数的 TP，其余 GPU 用于 PP</translation>
+    </message>
+    <message>
+        <source>TP is no multiple of the KV heads</source>
+        <translation>TP 不是 KV 头数的倍数</translation>
+    </message>
+    <message>
+        <source>each KV head is copied the same number of times</source>
+        <translation>每个 KV 头的副本数相同</translation>
+    </message>
+    <message>
+        <source>a TP that is a multiple of the KV heads, or PP</source>
+        <translation>选择是 KV 头数倍数的 TP，或使用 PP</translation>
+    </message>
+    <message>
+        <source>the layout needs more GPUs than are visible</source>
+        <translation>布局需要的 GPU 多于可见的 GPU</translation>
+    </message>
+    <message>
+        <source>smaller TP or PP</source>
+        <translation>减小 TP 或 PP</translation>
+    </message>
+    <message>
+        <source>--nnodes for several machines</source>
+        <translation>多台机器时使用 --nnodes</translation>
+    </message>
+    <message>
+        <source>check CUDA_VISIBLE_DEVICES</source>
+        <translation>检查 CUDA_VISIBLE_DEVICES</translation>
+    </message>
+    <message>
+        <source>Ray has not as many GPUs as the layout needs</source>
+        <translation>Ray 的 GPU 少于布局所需</translation>
+    </message>
+    <message>
+        <source>machines are missing in its cluster</source>
+        <translation>它的集群中缺少机器</translation>
+    </message>
+    <message>
+        <source>ray status shows what is there; start Ray on the other machines</source>
+        <translation>ray status 会列出现有的机器；在其他机器上启动 Ray</translation>
+    </message>
+    <message>
+        <source>SGLang wants equal free memory on TP ranks</source>
+        <translation>SGLang 要求各 TP rank 的空闲内存相等</translation>
+    </message>
+    <message>
+        <source>one GPU has less than nine tenths of another&apos;s free memory</source>
+        <translation>一个 GPU 的空闲内存不到另一个的十分之九</translation>
+    </message>
+    <message>
+        <source>end other programs on that GPU</source>
+        <translation>结束该 GPU 上的其他程序</translation>
+    </message>
+    <message>
+        <source>equal cards, or SGLANG_ENABLE_TP_MEMORY_INBALANCE_CHECK=0</source>
+        <translation>使用相同的显卡，或设 SGLANG_ENABLE_TP_MEMORY_INBALANCE_CHECK=0</translation>
+    </message>
+    <message>
+        <source>this model has no pipeline stages in this engine</source>
+        <translation>此引擎中该模型不支持流水线阶段</translation>
+    </message>
+    <message>
+        <source>its class lacks the interface</source>
+        <translation>它的类缺少该接口</translation>
+    </message>
+    <message>
+        <source>PP=1 with TP or replicas</source>
+        <translation>PP=1，配合 TP 或副本</translation>
+    </message>
+    <message>
+        <source>weights and activations leave nothing for the KV cache</source>
+        <translation>权重和激活没有给 KV 缓存留下空间</translation>
+    </message>
+    <message>
+        <source>utilization x memory is less than weights, activation peak and graphs together</source>
+        <translation>利用率 x 内存小于权重、激活峰值与图之和</translation>
+    </message>
+    <message>
+        <source>raise --gpu-memory-utilization if the GPU is otherwise free</source>
+        <translation>如果 GPU 没有其他用途，提高 --gpu-memory-utilization</translation>
+    </message>
+    <message>
+        <source>smaller --max-num-seqs and --max-num-batched-tokens lower the peak</source>
+        <translation>减小 --max-num-seqs 和 --max-num-batched-tokens 可降低峰值</translation>
+    </message>
+    <message>
+        <source>more ranks, or a quantized checkpoint</source>
+        <translation>增加 rank，或使用量化的检查点</translation>
+    </message>
+    <message>
+        <source>weights leave nothing for the KV cache</source>
+        <translation>权重没有给 KV 缓存留下空间</translation>
+    </message>
+    <message>
+        <source>the static share is less than the weights</source>
+        <translation>静态份额小于权重</translation>
+    </message>
+    <message>
+        <source>raise --mem-fraction-static</source>
+        <translation>提高 --mem-fraction-static</translation>
+    </message>
+    <message>
+        <source>one request of the maximum length does not fit in the KV cache</source>
+        <translation>KV 缓存放不下一个最大长度的请求</translation>
+    </message>
+    <message>
+        <source>raise --gpu-memory-utilization</source>
+        <translation>提高 --gpu-memory-utilization</translation>
+    </message>
+    <message>
+        <source>--kv-cache-dtype fp8 doubles the tokens</source>
+        <translation>--kv-cache-dtype fp8 使词元数加倍</translation>
+    </message>
+    <message>
+        <source>more ranks</source>
+        <translation>增加 rank</translation>
+    </message>
+    <message>
+        <source>other programs hold part of the GPU</source>
+        <translation>其他程序占用了 GPU 的一部分</translation>
+    </message>
+    <message>
+        <source>nvidia-smi shows what holds the rest: end it</source>
+        <translation>nvidia-smi 会列出占用者：结束它</translation>
+    </message>
+    <message>
+        <source>a GPU ran out of memory</source>
+        <translation>一个 GPU 的内存不足</translation>
+    </message>
+    <message>
+        <source>this GPU has no bfloat16</source>
+        <translation>此 GPU 不支持 bfloat16</translation>
+    </message>
+    <message>
+        <source>it came with compute capability 8.0</source>
+        <translation>它从计算能力 8.0 开始支持</translation>
+    </message>
+    <message>
+        <source>--dtype float16 (float32 for families that do not run in it)</source>
+        <translation>--dtype float16（不能用它运行的模型系列用 float32）</translation>
+    </message>
+    <message>
+        <source>this family does not run in float16</source>
+        <translation>该模型系列不能用 float16 运行</translation>
+    </message>
+    <message>
+        <source>its activations leave the range of the type</source>
+        <translation>它的激活超出该类型的范围</translation>
+    </message>
+    <message>
+        <source>--dtype bfloat16, or float32 below compute capability 8.0</source>
+        <translation>--dtype bfloat16，计算能力低于 8.0 时用 float32</translation>
+    </message>
+    <message>
+        <source>this GPU has no FP8</source>
+        <translation>此 GPU 不支持 FP8</translation>
+    </message>
+    <message>
+        <source>kernels for FP8 need compute capability 8.9</source>
+        <translation>FP8 内核需要计算能力 8.9</translation>
+    </message>
+    <message>
+        <source>a weight-only kernel (Marlin), a 16-bit, AWQ or GPTQ checkpoint</source>
+        <translation>使用仅权重量化的内核（Marlin），或 16 位、AWQ、GPTQ 检查点</translation>
+    </message>
+    <message>
+        <source>an Ada, Hopper or newer GPU</source>
+        <translation>使用 Ada、Hopper 或更新的 GPU</translation>
+    </message>
+    <message>
+        <source>this version does not know the checkpoint&apos;s quantization</source>
+        <translation>此版本不认识该检查点的量化方式</translation>
+    </message>
+    <message>
+        <source>the line lists those it knows</source>
+        <translation>该行列出了它所认识的方式</translation>
+    </message>
+    <message>
+        <source>an earlier version of the engine, or another quantization of the model</source>
+        <translation>使用更早的引擎版本，或该模型的另一种量化</translation>
+    </message>
+    <message>
+        <source>--quantization and the checkpoint disagree</source>
+        <translation>--quantization 与检查点不一致</translation>
+    </message>
+    <message>
+        <source>the checkpoint says how it was made</source>
+        <translation>检查点写明了它的量化方式</translation>
+    </message>
+    <message>
+        <source>leave --quantization out</source>
+        <translation>去掉 --quantization</translation>
+    </message>
+    <message>
+        <source>no attention kernel fits this GPU and model</source>
+        <translation>没有适合此 GPU 和模型的注意力内核</translation>
+    </message>
+    <message>
+        <source>head size, type or compute capability</source>
+        <translation>头的大小、类型或计算能力</translation>
+    </message>
+    <message>
+        <source>a newer GPU, or another engine</source>
+        <translation>使用更新的 GPU，或另一个引擎</translation>
+    </message>
+    <message>
+        <source>--dtype or --kv-cache-dtype of another width</source>
+        <translation>使用另一种宽度的 --dtype 或 --kv-cache-dtype</translation>
+    </message>
+    <message>
+        <source>a weight file is a Git LFS pointer, not the weights</source>
+        <translation>一个权重文件是 Git LFS 指针，而不是权重</translation>
+    </message>
+    <message>
+        <source>130 bytes of text stand in its place</source>
+        <translation>文件中只有 130 字节的文本</translation>
+    </message>
+    <message>
+        <source>git lfs pull, or download the file itself</source>
+        <translation>git lfs pull，或下载文件本身</translation>
+    </message>
+    <message>
+        <source>a safetensors file does not begin with a header</source>
+        <translation>一个 safetensors 文件的开头不是文件头</translation>
+    </message>
+    <message>
+        <source>most often a Git LFS pointer or an error page saved as the file</source>
+        <translation>多半是 Git LFS 指针，或被存成文件的错误页面</translation>
+    </message>
+    <message>
+        <source>look at its size and first bytes; git lfs pull, or download again</source>
+        <translation>查看它的大小和开头的字节；git lfs pull，或重新下载</translation>
+    </message>
+    <message>
+        <source>a safetensors file is cut off</source>
+        <translation>一个 safetensors 文件不完整</translation>
+    </message>
+    <message>
+        <source>its header promises more bytes than it has</source>
+        <translation>它的文件头所声明的字节多于文件的字节</translation>
+    </message>
+    <message>
+        <source>a GGUF file is cut off</source>
+        <translation>一个 GGUF 文件不完整</translation>
+    </message>
+    <message>
+        <source>a tensor lies behind its end: a broken download, or one raw part (…part1of2) of several</source>
+        <translation>有张量位于文件末尾之后：下载中断，或只是多个原始部分（…part1of2）中的一个</translation>
+    </message>
+    <message>
+        <source>put raw parts together first: cat model.gguf.part* &gt; model.gguf</source>
+        <translation>先把原始部分合并：cat model.gguf.part* &gt; model.gguf</translation>
+    </message>
+    <message>
+        <source>a part of the GGUF is missing</source>
+        <translation>缺少 GGUF 的一个部分</translation>
+    </message>
+    <message>
+        <source>all parts stand in one folder</source>
+        <translation>所有部分放在同一个文件夹中</translation>
+    </message>
+    <message>
+        <source>download the other parts</source>
+        <translation>下载其他部分</translation>
+    </message>
+    <message>
+        <source>the GGUF uses a tensor type that this version does not know</source>
+        <translation>GGUF 使用了此版本不认识的张量类型</translation>
+    </message>
+    <message>
+        <source>a newer llama.cpp, or another quantization of the model</source>
+        <translation>使用更新的 llama.cpp，或该模型的另一种量化</translation>
+    </message>
+    <message>
+        <source>the file is no GGUF</source>
+        <translation>该文件不是 GGUF</translation>
+    </message>
+    <message>
+        <source>its first four bytes are not &quot;GGUF&quot;: a Git LFS pointer, an error page or a broken download</source>
+        <translation>它的前四个字节不是 &quot;GGUF&quot;：是 Git LFS 指针、错误页面或中断的下载</translation>
+    </message>
+    <message>
+        <source>look at its size and first bytes; download again</source>
+        <translation>查看它的大小和开头的字节；重新下载</translation>
+    </message>
+    <message>
+        <source>its first four bytes are not &quot;GGUF&quot;</source>
+        <translation>它的前四个字节不是 &quot;GGUF&quot;</translation>
+    </message>
+    <message>
+        <source>the model&apos;s name is not known</source>
+        <translation>模型名称未知</translation>
+    </message>
+    <message>
+        <source>a wrong name, or one that needs a login</source>
+        <translation>名称有误，或需要登录</translation>
+    </message>
+    <message>
+        <source>check the spelling; log in for private models</source>
+        <translation>检查拼写；私有模型需要登录</translation>
+    </message>
+    <message>
+        <source>neither a folder here nor a model of the hub</source>
+        <translation>既不是本地文件夹，也不是 hub 上的模型</translation>
+    </message>
+    <message>
+        <source>check the path or the spelling</source>
+        <translation>检查路径或拼写</translation>
+    </message>
+    <message>
+        <source>the model needs its licence accepted</source>
+        <translation>该模型需要先接受许可</translation>
+    </message>
+    <message>
+        <source>and a login of the account that accepted it</source>
+        <translation>并以接受许可的账号登录</translation>
+    </message>
+    <message>
+        <source>accept it on the model&apos;s page, then log in</source>
+        <translation>在模型页面上接受许可，然后登录</translation>
+    </message>
+    <message>
+        <source>the model needs a login</source>
+        <translation>该模型需要登录</translation>
+    </message>
+    <message>
+        <source>the hub refused the download</source>
+        <translation>hub 拒绝了下载</translation>
+    </message>
+    <message>
+        <source>log in with an account that may read it</source>
+        <translation>用有权读取的账号登录</translation>
+    </message>
+    <message>
+        <source>the hub was not asked: offline mode is on</source>
+        <translation>没有访问 hub：离线模式已打开</translation>
+    </message>
+    <message>
+        <source>and the model is not in the local cache</source>
+        <translation>而且模型不在本地缓存中</translation>
+    </message>
+    <message>
+        <source>download the model first, or unset HF_HUB_OFFLINE</source>
+        <translation>先下载模型，或取消 HF_HUB_OFFLINE</translation>
+    </message>
+    <message>
+        <source>the hub was not reached</source>
+        <translation>连接不到 hub</translation>
+    </message>
+    <message>
+        <source>download the model first, or check the network and proxy</source>
+        <translation>先下载模型，或检查网络和代理</translation>
+    </message>
+    <message>
+        <source>the model brings code of its own</source>
+        <translation>该模型自带代码</translation>
+    </message>
+    <message>
+        <source>which runs only when allowed</source>
+        <translation>只有得到允许才会运行</translation>
+    </message>
+    <message>
+        <source>read it, then --trust-remote-code</source>
+        <translation>先阅读代码，再加 --trust-remote-code</translation>
+    </message>
+    <message>
+        <source>an engine or version that knows the model itself</source>
+        <translation>使用本身支持该模型的引擎或版本</translation>
+    </message>
+    <message>
+        <source>this version does not know the model&apos;s architecture</source>
+        <translation>此版本不认识该模型的架构</translation>
+    </message>
+    <message>
+        <source>newer or older than the engine</source>
+        <translation>比引擎更新或更旧</translation>
+    </message>
+    <message>
+        <source>a version of the engine that knows it</source>
+        <translation>使用支持它的引擎版本</translation>
+    </message>
+    <message>
+        <source>another engine: headroom-engine plan MODEL --compare</source>
+        <translation>换一个引擎：headroom-engine plan MODEL --compare</translation>
+    </message>
+    <message>
+        <source>newer than the engine</source>
+        <translation>比引擎更新</translation>
+    </message>
+    <message>
+        <source>a newer llama.cpp</source>
+        <translation>使用更新的 llama.cpp</translation>
+    </message>
+    <message>
+        <source>the installed Transformers does not know the model</source>
+        <translation>已安装的 Transformers 不认识该模型</translation>
+    </message>
+    <message>
+        <source>newer than the library</source>
+        <translation>比该库更新</translation>
+    </message>
+    <message>
+        <source>a newer transformers, as the model&apos;s page asks</source>
+        <translation>按模型页面的要求使用更新的 transformers</translation>
+    </message>
+    <message>
+        <source>Headroom&apos;s engine lacks a part that this model needs</source>
+        <translation>Headroom 的引擎缺少该模型所需的部分</translation>
+    </message>
+    <message>
+        <source>the line names it</source>
+        <translation>该行写明了是哪一部分</translation>
+    </message>
+    <message>
+        <source>the asked length is longer than the model was made for</source>
+        <translation>所要求的长度超过模型的设计长度</translation>
+    </message>
+    <message>
+        <source>its configuration says how long</source>
+        <translation>它的配置写明了长度</translation>
+    </message>
+    <message>
+        <source>a smaller --max-model-len</source>
+        <translation>减小 --max-model-len</translation>
+    </message>
+    <message>
+        <source>rope scaling, where the model&apos;s page describes it</source>
+        <translation>在模型页面有说明时使用 rope 缩放</translation>
+    </message>
+    <message>
+        <source>the model has no chat template</source>
+        <translation>该模型没有对话模板</translation>
+    </message>
+    <message>
+        <source>base models have none: completions work, chat needs one</source>
+        <translation>基础模型没有模板：可以补全，对话则需要模板</translation>
+    </message>
+    <message>
+        <source>--chat-template FILE, or the instruct version of the model</source>
+        <translation>--chat-template FILE，或使用该模型的 instruct 版本</translation>
+    </message>
+    <message>
+        <source>a weight has another shape than the configuration says</source>
+        <translation>一个权重的形状与配置所说的不同</translation>
+    </message>
+    <message>
+        <source>config.json and weights are not of one model, or the checkpoint is already sharded</source>
+        <translation>config.json 与权重不属于同一个模型，或检查点已经被切分</translation>
+    </message>
+    <message>
+        <source>take both from the same folder</source>
+        <translation>两者取自同一个文件夹</translation>
+    </message>
+    <message>
+        <source>a weight has another shape than the metadata says</source>
+        <translation>一个权重的形状与元数据所说的不同</translation>
+    </message>
+    <message>
+        <source>a broken conversion</source>
+        <translation>转换有误</translation>
+    </message>
+    <message>
+        <source>convert or download again</source>
+        <translation>重新转换或下载</translation>
+    </message>
+    <message>
+        <source>llama.cpp&apos;s tensor split stopped at an assertion</source>
+        <translation>llama.cpp 的张量切分停在一个断言上</translation>
+    </message>
+    <message>
+        <source>it is experimental, and fails for some device counts</source>
+        <translation>它是实验性的，在某些设备数下会失败</translation>
+    </message>
+    <message>
+        <source>a power of two of devices</source>
+        <translation>设备数取 2 的幂</translation>
+    </message>
+    <message>
+        <source>the engine&apos;s core did not start</source>
+        <translation>引擎的核心没有启动</translation>
+    </message>
+    <message>
+        <source>the cause stands above this line</source>
+        <translation>原因在该行之上</translation>
+    </message>
+    <message>
+        <source>look at the first error above</source>
+        <translation>查看上方的第一个错误</translation>
+    </message>
+    <message>
+        <source>a worker ended</source>
+        <translation>一个工作进程退出了</translation>
+    </message>
+    <message>
+        <source>its own error stands above, or the kernel ended it</source>
+        <translation>它自己的错误在上方，或者是内核结束了它</translation>
+    </message>
+    <message>
+        <source>look at the first error above, and at dmesg</source>
+        <translation>查看上方的第一个错误，以及 dmesg</translation>
+    </message>
+    <message>
+        <source>a worker of Ray ended</source>
+        <translation>Ray 的一个工作进程退出了</translation>
+    </message>
+    <message>
+        <source>one request may have %1 tokens, and the cache has room for %2</source>
+        <translation>一个请求最多 %1 个词元，而缓存只能容纳 %2 个</translation>
+    </message>
+    <message>
+        <source>one request of %1 tokens needs %2 GiB of cache, %3 are left: %4 GiB are missing</source>
+        <translation>一个 %1 词元的请求需要 %2 GiB 缓存，只剩 %3：缺少 %4 GiB</translation>
+    </message>
+    <message>
+        <source>--max-model-len %1 or less</source>
+        <translation>--max-model-len %1 或更小</translation>
+    </message>
+    <message>
+        <source>--max-model-len %1 (the engine&apos;s own estimate)</source>
+        <translation>--max-model-len %1（引擎自己的估计）</translation>
+    </message>
+    <message>
+        <source>%1 of %2 GiB are free when the engine starts, it wants %3: other programs hold the rest</source>
+        <translation>引擎启动时 %2 GiB 中有 %1 空闲，而它需要 %3：其余被其他程序占用</translation>
+    </message>
+    <message>
+        <source>TP=%1 with PP=%2 uses all %3 GPUs</source>
+        <translation>TP=%1 与 PP=%2 用到全部 %3 个 GPU</translation>
+    </message>
+    <message>
+        <source>TP=1 with PP=%1</source>
+        <translation>TP=1 与 PP=%1</translation>
+    </message>
+    <message>
+        <source>a width of %1 (vocabulary, heads or MLP columns) cannot be dealt to %2 ranks</source>
+        <translation>宽度 %1（词表、头或 MLP 列）不能分给 %2 个 rank</translation>
+    </message>
+    <message>
+        <source>TP x PP x DP asks for %1 GPUs, %2 are visible</source>
+        <translation>TP x PP x DP 需要 %1 个 GPU，可见 %2 个</translation>
+    </message>
+    <message>
+        <source>%1; the piece that did not fit was %2</source>
+        <translation>%1；放不下的一块为 %2</translation>
+    </message>
+    <message>
+        <source>the engine was serving: the share that it had set aside for activations was too small for this load</source>
+        <translation>引擎当时在提供服务：为激活预留的份额对此负载来说太小</translation>
+    </message>
+    <message>
+        <source>lower the static share: --gpu-memory-utilization or --mem-fraction-static by 0.03 to 0.05</source>
+        <translation>降低静态份额：--gpu-memory-utilization 或 --mem-fraction-static 减 0.03 到 0.05</translation>
+    </message>
+    <message>
+        <source>fewer tokens in a step: --max-num-batched-tokens or --chunked-prefill-size</source>
+        <translation>减少每步的词元：--max-num-batched-tokens 或 --chunked-prefill-size</translation>
+    </message>
+    <message>
+        <source>fewer requests in a step: --max-num-seqs or --max-running-requests</source>
+        <translation>减少每步的请求：--max-num-seqs 或 --max-running-requests</translation>
+    </message>
+    <message>
+        <source>weights and cache were in place, recording CUDA graphs went beyond the rest</source>
+        <translation>权重和缓存已就位，录制 CUDA 图超出了剩余内存</translation>
+    </message>
+    <message>
+        <source>lower the static share a little: --gpu-memory-utilization or --mem-fraction-static by 0.03</source>
+        <translation>稍微降低静态份额：--gpu-memory-utilization 或 --mem-fraction-static 减 0.03</translation>
+    </message>
+    <message>
+        <source>record fewer batch sizes: --cuda-graph-max-bs, --max-num-seqs, or --enforce-eager for none</source>
+        <translation>减少录制的批大小：--cuda-graph-max-bs、--max-num-seqs，或用 --enforce-eager 完全不录制</translation>
+    </message>
+    <message>
+        <source>the weights are in place, the KV cache does not fit beside them</source>
+        <translation>权重已就位，KV 缓存放不下</translation>
+    </message>
+    <message>
+        <source>a shorter context: --max-model-len or --context-length</source>
+        <translation>缩短上下文：--max-model-len 或 --context-length</translation>
+    </message>
+    <message>
+        <source>raise the static share: --gpu-memory-utilization or --mem-fraction-static</source>
+        <translation>提高静态份额：--gpu-memory-utilization 或 --mem-fraction-static</translation>
+    </message>
+    <message>
+        <source>the weights of a rank do not fit on its GPU, or another program holds part of it</source>
+        <translation>一个 rank 的权重在其 GPU 上放不下，或另一个程序占用了一部分</translation>
+    </message>
+    <message>
+        <source>see nvidia-smi for other programs on this GPU</source>
+        <translation>用 nvidia-smi 查看此 GPU 上的其他程序</translation>
+    </message>
+    <message>
+        <source>more ranks (TP or PP), or a quantized checkpoint</source>
+        <translation>增加 rank（TP 或 PP），或使用量化的检查点</translation>
+    </message>
+    <message>
+        <source>plan first: headroom-engine plan MODEL --gpus …</source>
+        <translation>先规划：headroom-engine plan MODEL --gpus …</translation>
+    </message>
+    <message>
+        <source>%1 has compute capability %2</source>
+        <translation>%1 的计算能力为 %2</translation>
+    </message>
+    <message>
+        <source>%1 is missing: the model has %2 parts, all in one folder</source>
+        <translation>缺少 %1：该模型有 %2 个部分，都放在同一个文件夹中</translation>
+    </message>
+    <message>
+        <source>the file uses tensor type %1, which is newer than this reader</source>
+        <translation>该文件使用张量类型 %1，比此读取程序更新</translation>
+    </message>
+    <message>
+        <source>an error that is not in the table of known failures</source>
+        <translation>一个不在已知故障表中的错误</translation>
+    </message>
+    <message>
+        <source>%1 GPUs: %2</source>
+        <translation>%1 个 GPU：%2</translation>
+    </message>
+    <message>
+        <source>tokens/s of a request %1 is predicted, %2 wished</source>
+        <translation>预测每个请求 %1 词元/秒，希望 %2</translation>
+    </message>
+    <message>
+        <source>tokens/s of all requests %1 is predicted, %2 wished</source>
+        <translation>预测全部请求 %1 词元/秒，希望 %2</translation>
+    </message>
+    <message>
+        <source>milliseconds to the first token %1 is predicted, %2 wished</source>
+        <translation>预测首词元 %1 毫秒，希望 %2</translation>
+    </message>
+    <message>
+        <source>tokens/s of a request is unknown for it</source>
+        <translation>未知其每个请求的词元/秒</translation>
+    </message>
+    <message>
+        <source>tokens/s of all requests is unknown for it</source>
+        <translation>未知其全部请求的词元/秒</translation>
+    </message>
+    <message>
+        <source>milliseconds to the first token is unknown for it</source>
+        <translation>未知其首词元的毫秒数</translation>
+    </message>
+    <message>
+        <source>an engine&apos;s log</source>
+        <translation>引擎的日志</translation>
+    </message>
+    <message>
+        <source>no model that is open</source>
+        <translation>没有打开的模型</translation>
+    </message>
+    <message>
+        <source>the model that the log is about</source>
+        <translation>日志所对应的模型</translation>
+    </message>
+    <message>
+        <source>open it first</source>
+        <translation>请先打开它</translation>
+    </message>
 </context>
 <context>
     <name>Headroom</name>
@@ -2577,6 +3745,38 @@
             <numerusform>同时 %n 个请求</numerusform>
         </translation>
     </message>
+    <message>
+        <source>KV cache as %1</source>
+        <translation>KV 缓存用 %1</translation>
+    </message>
+    <message>
+        <source>Use %1 % of the memory</source>
+        <translation>使用 %1 % 的内存</translation>
+    </message>
+    <message>
+        <source>± %1 %</source>
+        <translation>± %1 %</translation>
+    </message>
+    <message>
+        <source>at the start</source>
+        <translation>在启动时</translation>
+    </message>
+    <message>
+        <source>while it read weights</source>
+        <translation>在读取权重时</translation>
+    </message>
+    <message>
+        <source>while it sized the KV cache</source>
+        <translation>在确定 KV 缓存大小时</translation>
+    </message>
+    <message>
+        <source>while it captured CUDA graphs</source>
+        <translation>在录制 CUDA 图时</translation>
+    </message>
+    <message>
+        <source>while it served</source>
+        <translation>在提供服务时</translation>
+    </message>
 </context>
 <context>
     <name>headroom::app::MainWindow</name>
@@ -2771,12 +3971,20 @@ The window is licensed under GPL-3.0-or-later, the engine under Apache-2.0.</sou
         <translation>无法写入 %1：设置和窗口大小只保留到窗口关闭。</translation>
     </message>
     <message>
-        <source>&amp;Calibrate from a log…</source>
-        <translation>用日志校准(&amp;C)…</translation>
+        <source>&amp;Read a log…</source>
+        <translation>读取日志(&amp;R)…</translation>
     </message>
     <message>
-        <source>Read a start-up log of vLLM, SGLang or llama.cpp and plan with what it measured</source>
-        <translation>读取 vLLM、SGLang 或 llama.cpp 的启动日志，并按其中测得的数值规划</translation>
+        <source>What went wrong by an engine&apos;s log, or plan with what its start measured</source>
+        <translation>由引擎的日志找出问题，或按其启动时的测量值规划</translation>
+    </message>
+    <message>
+        <source>&amp;Find GPUs…</source>
+        <translation>寻找 GPU(&amp;F)…</translation>
+    </message>
+    <message>
+        <source>The fewest or cheapest GPUs for a length, requests and speeds</source>
+        <translation>满足长度、请求数和速度的最少或最便宜的 GPU</translation>
     </message>
 </context>
 <context>
@@ -2863,6 +4071,12 @@ The window is licensed under GPL-3.0-or-later, the engine under Apache-2.0.</sou
     <message>
         <source>&amp;Plan with what was measured</source>
         <translation>按测得的数值规划(&amp;P)</translation>
+    </message>
+    <message numerus="yes">
+        <source>%n problem(s) in the log…</source>
+        <translation>
+            <numerusform>日志中有 %n 个问题…</numerusform>
+        </translation>
     </message>
 </context>
 <context>
@@ -3327,6 +4541,81 @@ The window is licensed under GPL-3.0-or-later, the engine under Apache-2.0.</sou
         <source>Form of the command</source>
         <translation>命令的形式</translation>
     </message>
+    <message>
+        <source>Room: %1</source>
+        <translation>容量：%1</translation>
+    </message>
+    <message>
+        <source>Speed: modelled; nine of ten timed cases of this kind lie within ±</source>
+        <translation>速度：模型估算；同类实测中九成在 ± 以内</translation>
+    </message>
+    <message>
+        <source>Node %1</source>
+        <translation>节点 %1</translation>
+    </message>
+    <message>
+        <source>&amp;Forget what was measured</source>
+        <translation>忘记测量值(&amp;F)</translation>
+    </message>
+    <message>
+        <source>Plan this machine and engine by the model again</source>
+        <translation>重新按模型估算规划此机器和引擎</translation>
+    </message>
+</context>
+<context>
+    <name>headroom::ui::DiagnosisDialog</name>
+    <message>
+        <source>What to do:</source>
+        <translation>怎么办：</translation>
+    </message>
+    <message>
+        <source>Line %1:</source>
+        <translation>第 %1 行：</translation>
+    </message>
+    <message>
+        <source>Line %1, %2:</source>
+        <translation>第 %1 行，%2：</translation>
+    </message>
+    <message>
+        <source>What the log tells</source>
+        <translation>日志说明了什么</translation>
+    </message>
+    <message>
+        <source>No error was found.</source>
+        <translation>没有发现错误。</translation>
+    </message>
+    <message numerus="yes">
+        <source>%1, %n line(s)</source>
+        <translation>
+            <numerusform>%1，%n 行</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%1, a log of %2, %n line(s)</source>
+        <translation>
+            <numerusform>%1，%2 的日志，%n 行</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>Cause and what to do</source>
+        <translation>原因和办法</translation>
+    </message>
+    <message>
+        <source>Does what is advised above</source>
+        <translation>执行上面的建议</translation>
+    </message>
+    <message>
+        <source>&amp;Copy</source>
+        <translation>复制(&amp;C)</translation>
+    </message>
+    <message>
+        <source>Predicted and &amp;measured…</source>
+        <translation>预测与测量(&amp;M)…</translation>
+    </message>
+    <message>
+        <source>Also found: %1</source>
+        <translation>另外发现：%1</translation>
+    </message>
 </context>
 <context>
     <name>headroom::ui::EngineCharts</name>
@@ -3437,10 +4726,6 @@ The window is licensed under GPL-3.0-or-later, the engine under Apache-2.0.</sou
         <translation>余量</translation>
     </message>
     <message>
-        <source>KV tokens</source>
-        <translation>KV 词元</translation>
-    </message>
-    <message>
         <source>Most requests</source>
         <translation>最多请求数</translation>
     </message>
@@ -3463,6 +4748,22 @@ The window is licensed under GPL-3.0-or-later, the engine under Apache-2.0.</sou
     <message>
         <source>TTFT ms</source>
         <translation>首词元 毫秒</translation>
+    </message>
+    <message>
+        <source>Room: %1. Speed: modelled, %2 for decoding, %3 to the first token; nine of ten timed cases of this kind lie within ±.</source>
+        <translation>容量：%1。速度：模型估算，解码 %2，首词元 %3；同类实测中九成在 ± 以内。</translation>
+    </message>
+    <message>
+        <source>Room: %1.</source>
+        <translation>容量：%1。</translation>
+    </message>
+    <message>
+        <source>Speed: unknown</source>
+        <translation>速度：未知</translation>
+    </message>
+    <message>
+        <source>KV cache of %1 tokens.</source>
+        <translation>KV 缓存 %1 词元。</translation>
     </message>
 </context>
 <context>
@@ -3793,6 +5094,14 @@ The window is licensed under GPL-3.0-or-later, the engine under Apache-2.0.</sou
         <source>Edit nodes and mixed cards</source>
         <translation>编辑节点和混合显卡</translation>
     </message>
+    <message>
+        <source>Find GPUs…</source>
+        <translation>寻找 GPU…</translation>
+    </message>
+    <message>
+        <source>The fewest or cheapest GPUs for a length, requests and speeds</source>
+        <translation>满足长度、请求数和速度的最少或最便宜的 GPU</translation>
+    </message>
 </context>
 <context>
     <name>headroom::ui::MachineDialog</name>
@@ -4086,14 +5395,6 @@ The window is licensed under GPL-3.0-or-later, the engine under Apache-2.0.</sou
         <translation>当前版本</translation>
     </message>
     <message>
-        <source>newest known: %1</source>
-        <translation>已知最新：%1</translation>
-    </message>
-    <message>
-        <source>newest known</source>
-        <translation>已知最新</translation>
-    </message>
-    <message>
         <source>&amp;Engine</source>
         <translation>引擎(&amp;E)</translation>
     </message>
@@ -4229,6 +5530,14 @@ The window is licensed under GPL-3.0-or-later, the engine under Apache-2.0.</sou
         <source>Replicas of the attention share one set of experts</source>
         <translation>注意力的各副本共用一组专家</translation>
     </message>
+    <message>
+        <source>any build</source>
+        <translation>任意版本</translation>
+    </message>
+    <message>
+        <source>%1 (newest)</source>
+        <translation>%1（最新）</translation>
+    </message>
 </context>
 <context>
     <name>headroom::ui::PlanPage</name>
@@ -4303,12 +5612,16 @@ The window is licensed under GPL-3.0-or-later, the engine under Apache-2.0.</sou
         <translation>规划的视图</translation>
     </message>
     <message>
-        <source>Open a start-up log</source>
-        <translation>打开启动日志</translation>
-    </message>
-    <message>
         <source>Logs (*.log *.txt *.out)</source>
         <translation>日志 (*.log *.txt *.out)</translation>
+    </message>
+    <message>
+        <source>Open an engine&apos;s log</source>
+        <translation>打开引擎的日志</translation>
+    </message>
+    <message>
+        <source>Open a model first: GPUs are looked for that serve it.</source>
+        <translation>请先打开模型：寻找的是能运行它的 GPU。</translation>
     </message>
 </context>
 <context>
@@ -4318,8 +5631,8 @@ The window is licensed under GPL-3.0-or-later, the engine under Apache-2.0.</sou
         <translation>%1：名称不是 UTF-8 文本；请重命名文件或文件夹</translation>
     </message>
     <message>
-        <source>Open the model first that the log is about.</source>
-        <translation>请先打开日志所对应的模型。</translation>
+        <source>Open a model first.</source>
+        <translation>请先打开模型。</translation>
     </message>
 </context>
 <context>
@@ -4543,6 +5856,168 @@ The window is licensed under GPL-3.0-or-later, the engine under Apache-2.0.</sou
     <message>
         <source>Menu of the chart “%1”</source>
         <translation>图表“%1”的菜单</translation>
+    </message>
+</context>
+<context>
+    <name>headroom::ui::WishDialog</name>
+    <message>
+        <source>Looking: %1 of %2 cards</source>
+        <translation>正在寻找：%1 / %2 种显卡</translation>
+    </message>
+    <message>
+        <source>%1 of %2 cards grant it with %3 GPUs or fewer.</source>
+        <translation>%2 种显卡中有 %1 种用不超过 %3 个 GPU 即可满足。</translation>
+    </message>
+    <message>
+        <source>Find GPUs</source>
+        <translation>寻找 GPU</translation>
+    </message>
+    <message>
+        <source>The smallest machine of each card that serves %1 under %2 as you wish. Fewest GPUs first, or the cheapest once you write prices into the table.</source>
+        <translation>每种显卡中能按要求用 %2 运行 %1 的最小机器。GPU 最少的在前；在表中写入价格后，最便宜的在前。</translation>
+    </message>
+    <message>
+        <source>Conte&amp;xt length</source>
+        <translation>上下文长度(&amp;X)</translation>
+    </message>
+    <message>
+        <source>Concurrent re&amp;quests</source>
+        <translation>并发请求(&amp;Q)</translation>
+    </message>
+    <message>
+        <source>&amp;Most GPUs</source>
+        <translation>GPU 上限(&amp;M)</translation>
+    </message>
+    <message>
+        <source>Pro&amp;mpt tokens</source>
+        <translation>提示词元(&amp;I)</translation>
+    </message>
+    <message>
+        <source>&amp;Answer tokens</source>
+        <translation>回答词元(&amp;A)</translation>
+    </message>
+    <message>
+        <source>&amp;First token within</source>
+        <translation>首词元不超过(&amp;F)</translation>
+    </message>
+    <message>
+        <source>Tokens/s of &amp;each</source>
+        <translation>每个请求词元/秒(&amp;E)</translation>
+    </message>
+    <message>
+        <source>Tokens/s of a&amp;ll</source>
+        <translation>全部请求词元/秒(&amp;L)</translation>
+    </message>
+    <message>
+        <source>Default</source>
+        <translation>默认</translation>
+    </message>
+    <message>
+        <source> ms</source>
+        <translation> 毫秒</translation>
+    </message>
+    <message>
+        <source>Any</source>
+        <translation>不限</translation>
+    </message>
+    <message>
+        <source>Most tokens of one request; the model&apos;s own length unless written</source>
+        <translation>一个请求的最多词元数；不写则为模型自身的长度</translation>
+    </message>
+    <message>
+        <source>Requests at once</source>
+        <translation>同时的请求数</translation>
+    </message>
+    <message>
+        <source>Most GPUs of one machine</source>
+        <translation>一台机器的最多 GPU 数</translation>
+    </message>
+    <message>
+        <source>Most milliseconds to the first token</source>
+        <translation>到首词元的最长毫秒数</translation>
+    </message>
+    <message>
+        <source>Least tokens per second of each request</source>
+        <translation>每个请求每秒的最少词元数</translation>
+    </message>
+    <message>
+        <source>Least tokens per second of all requests together</source>
+        <translation>全部请求每秒合计的最少词元数</translation>
+    </message>
+    <message>
+        <source>Cards looked at</source>
+        <translation>已查看的显卡</translation>
+    </message>
+    <message>
+        <source>Machines that grant the wish</source>
+        <translation>满足要求的机器</translation>
+    </message>
+    <message>
+        <source>&amp;Plan for this machine</source>
+        <translation>按此机器规划(&amp;P)</translation>
+    </message>
+</context>
+<context>
+    <name>headroom::ui::WishModel</name>
+    <message>
+        <source>%1 does not grant it: %2</source>
+        <translation>%1 不能满足：%2</translation>
+    </message>
+    <message>
+        <source>%1 as %2: %3 are left on the fullest GPU.</source>
+        <translation>%1，%2：占用最多的 GPU 还余 %3。</translation>
+    </message>
+    <message>
+        <source>Speed: unknown</source>
+        <translation>速度：未知</translation>
+    </message>
+    <message>
+        <source>Modelled: %1 tokens/s of each request %2, first token after %3 ms %4; nine of ten timed cases of this kind lie within ±.</source>
+        <translation>模型估算：每个请求 %1 词元/秒 %2，首词元 %3 毫秒 %4；同类实测中九成在 ± 以内。</translation>
+    </message>
+    <message>
+        <source>does not grant it</source>
+        <translation>不能满足</translation>
+    </message>
+    <message>
+        <source>unknown</source>
+        <translation>未知</translation>
+    </message>
+    <message>
+        <source>GPUs</source>
+        <translation>GPU</translation>
+    </message>
+    <message>
+        <source>Layout</source>
+        <translation>布局</translation>
+    </message>
+    <message>
+        <source>Headroom</source>
+        <translation>余量</translation>
+    </message>
+    <message>
+        <source>Tokens/s of each</source>
+        <translation>每个请求 词元/秒</translation>
+    </message>
+    <message>
+        <source>Tokens/s of all</source>
+        <translation>全部 词元/秒</translation>
+    </message>
+    <message>
+        <source>First token, ms</source>
+        <translation>首词元 毫秒</translation>
+    </message>
+    <message>
+        <source>Memory</source>
+        <translation>内存</translation>
+    </message>
+    <message>
+        <source>Price of a card</source>
+        <translation>单卡价格</translation>
+    </message>
+    <message>
+        <source>Price</source>
+        <translation>总价</translation>
     </message>
 </context>
 <context>

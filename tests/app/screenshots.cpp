@@ -3,9 +3,13 @@
 #include "app/desktop/appearance.h"
 #include "core/model/model_catalog.h"
 #include "tests/app/desktop_driver.h"
+#include "ui/models/wish_model.h"
 #include "ui/settings/app_settings.h"
+#include "ui/views/diagnosis_dialog.h"
+#include "ui/views/wish_dialog.h"
 
 #include <QApplication>
+#include <QFile>
 #include <QNetworkAccessManager>
 #include <QNetworkReply>
 #include <QTemporaryDir>
@@ -34,21 +38,22 @@ class Camera {
  public:
   Camera(MainWindow& window, ui::AppSettings& settings, QString folder) : m_window(window), m_settings(settings), m_folder(std::move(folder)) {}
 
-  void shootAllLooks(const QString& page) {
+  // The whole window, or one of its dialogs.
+  void shootAllLooks(const QString& page, QWidget* dialog = nullptr) {
     for (const Look& look : kLooks) {
       m_settings.setTheme(look.theme);
       m_settings.setLanguage(QString::fromLatin1(look.language));
       QTest::qWait(1000);
-      shoot(page, QString::fromLatin1(look.name));
+      shoot(page, QString::fromLatin1(look.name), dialog);
     }
     m_settings.setTheme(ui::ThemeChoice::Light);
     m_settings.setLanguage(QStringLiteral("en"));
   }
 
   // The window as it stands, at once: for what lasts only a moment.
-  void shoot(const QString& page, const QString& look) {
+  void shoot(const QString& page, const QString& look, QWidget* dialog = nullptr) {
     const QString file = QStringLiteral("%1/%2-%3.png").arg(m_folder, page, look);
-    if (!m_window.grab().save(file)) {
+    if (!(dialog ? dialog : static_cast<QWidget*>(&m_window))->grab().save(file)) {
       std::fprintf(stderr, "headroom-screenshots: %s: cannot be written\n", qPrintable(file));
       std::exit(3);
     }
@@ -128,6 +133,25 @@ int main(int argc, char** argv) {
   require(person.waitFor([&] { return !person.plan().engineAnswers().empty(); }), QStringLiteral("the engines are not compared"));
   camera.shootAllLooks(QStringLiteral("plan-engines"));
   window.planPage().showTab(ui::PlanPage::GridTab);
+  // Which GPUs it needs, and why a start failed.
+  window.planPage().openWish();
+  auto* wish = window.findChild<ui::WishDialog*>();
+  require(wish != nullptr, QStringLiteral("the search for GPUs does not open"));
+  require(person.waitFor([&] { return wish->model().rowCount() == static_cast<int>(gpuCatalog().size()); }), QStringLiteral("the search for GPUs does not end"));
+  camera.shootAllLooks(QStringLiteral("wish"), wish);
+  wish->close();
+  {
+    QFile log(own.filePath(QStringLiteral("engine.log")));
+    require(log.open(QIODevice::WriteOnly), log.fileName() + QStringLiteral(": cannot be written"));
+    log.write("INFO vLLM API server version 0.21.0\n"
+              "ValueError: Total number of attention heads (64) must be divisible by tensor parallel size (6).\n");
+  }
+  window.planPage().selectLayout(6, 1, 1);
+  window.planPage().take(own.filePath(QStringLiteral("engine.log")));
+  require(person.waitFor([&] { return window.findChild<ui::DiagnosisDialog*>() != nullptr; }), QStringLiteral("the log is not explained"));
+  auto* diagnosis = window.findChild<ui::DiagnosisDialog*>();
+  camera.shootAllLooks(QStringLiteral("diagnosis"), diagnosis);
+  diagnosis->close();
   // A large mixture of experts on two nodes, whole experts on each GPU.
   require(person.openModel(QStringLiteral("deepseek-ai/DeepSeek-R1"), QStringLiteral("R1")), QStringLiteral("the catalog's DeepSeek-R1 does not open"));
   require(person.useMachine(QStringLiteral("2n8xH200-141GB")), QStringLiteral("2n8xH200-141GB is not planned"));

@@ -3,6 +3,8 @@
 // lost, and English stays as core writes it.
 #include "ui/models/core_text.h"
 #include "app/desktop/appearance.h"
+#include "core/diagnosis/failure_table.h"
+#include "core/launch/plan_search.h"
 #include "core/launch/planner.h"
 #include "core/model/model_catalog.h"
 #include "ui/models/layout_text.h"
@@ -68,7 +70,7 @@ class CoreTextTest : public QObject {
       for (const char* gpus : {"3xT4-16GB,1x48GiB", "2n8xH100-80GB-SXM"}) {
         const auto machine = parseMachine(gpus);
         QVERIFY2(machine, gpus);
-        for (const EngineKind kind : plannedEngines())
+        for (const EngineKind kind : ui::plannedEngines())
           for (const bool experts : {false, true}) {
             if (experts && !hasExperts) continue;
             PlanOptions options;
@@ -112,6 +114,63 @@ class CoreTextTest : public QObject {
         const QString found = numbers.next().captured();
         QVERIFY2(chinese.contains(found), qPrintable(english + QStringLiteral(" / ") + chinese));
       }
+    }
+  }
+
+  void everySentenceOfADiagnosisIsKnown() {
+    static const QRegularExpression han(QStringLiteral("\\p{Han}"), QRegularExpression::UseUnicodePropertiesOption);
+    QStringList unknown;
+    const auto see = [&](const std::string& text) {
+      if (isProse(text) && !han.match(coreText(text)).hasMatch()) unknown << fromCore(text);
+    };
+    for (const FailureRow& row : failureTable()) {
+      see(row.title);
+      see(row.why);
+      for (const char* fix : row.fixes) see(fix);
+    }
+    // What is told with numbers, in every phase.
+    const std::string oom = "CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0\n";
+    for (const std::string& log :
+         {std::string("Total number of attention heads (64) must be divisible by tensor parallel size (6).\n"),
+          std::string("The model's max seq len (131072) is larger than the maximum number of tokens that can be stored in KV cache (57616).\n"),
+          std::string("To serve one request with max seq len (65536), (2.45 GiB KV cache is needed, which is larger than the available KV "
+                      "cache memory (1.90 GiB). the estimated maximum model length is 50816.\n"),
+          std::string("Free memory on device (20.71/23.65 GiB) on startup is less than desired GPU memory utilization (0.9, 21.28 GiB).\n"),
+          std::string("World size (8) is larger than the number of available GPUs (4) in this node.\n"),
+          std::string("151552 is not divisible by 6\n"),
+          std::string("Bfloat16 is only supported on GPUs with compute capability of at least 8.0. Your Tesla T4 GPU has compute capability 7.5.\n"),
+          std::string("failed to load GGUF split from model-00002-of-00003.gguf\n"), std::string("has invalid ggml type 39 (NONE)\n"),
+          std::string("KeyError: 'layers.81.weird'\n"), oom, "Load weight end.\n" + oom, "Capturing CUDA graph\n" + oom,
+          "Application startup complete\n" + oom}) {
+      const LogDiagnosis diagnosis = diagnoseLog(log);
+      QVERIFY2(!diagnosis.findings.empty() || diagnosis.unknown, log.c_str());
+      for (const LogFinding& finding : diagnosis.findings) {
+        see(finding.title);
+        see(finding.why);
+        for (const std::string& fix : finding.fixes) see(fix);
+      }
+      if (diagnosis.unknown) see(diagnosis.unknown->title);
+    }
+    QVERIFY2(unknown.isEmpty(), qPrintable(QStringLiteral("no template in core_text_diagnosis.cpp for:\n") + unknown.join(QLatin1Char('\n'))));
+  }
+
+  void everyReasonOfASearchIsKnown() {
+    static const QRegularExpression han(QStringLiteral("\\p{Han}"), QRegularExpression::UseUnicodePropertiesOption);
+    const auto model = openModel("Qwen/Qwen2.5-72B-Instruct");
+    QVERIFY(model);
+    PlanOptions options;
+    options.engine.kind = EngineKind::Vllm;
+    for (int kind = 0; kind < 4; ++kind) {
+      Wish wish;
+      wish.mostGpus = 4;
+      if (kind == 1) wish.decodeTokensPerSecond = 1e6;
+      if (kind == 2) wish.throughputTokensPerSecond = 1e6;
+      if (kind == 3) wish.ttftMs = 0.1;
+      const auto report = searchMachines(*model, options, wish, {"T4-16GB", "H100-80GB-SXM"});
+      QVERIFY(report);
+      QVERIFY(!report->refused.empty());
+      for (const WishReport::Refused& card : report->refused)
+        QVERIFY2(han.match(coreText(card.why)).hasMatch(), card.why.c_str());
     }
   }
 

@@ -3,6 +3,7 @@
 #include "ui/views/plan_page.h"
 #include "ui/charts/context_chart.h"
 #include "ui/models/layout_grid_model.h"
+#include "ui/models/layout_text.h"
 #include "ui/models/plan_session.h"
 #include "ui/settings/app_settings.h"
 #include "ui/views/catalog_dialog.h"
@@ -19,6 +20,8 @@
 #include <QLineEdit>
 #include <QMimeData>
 #include <QPushButton>
+#include <QScrollBar>
+#include <QHeaderView>
 #include <QSignalSpy>
 #include <QSlider>
 #include <QSpinBox>
@@ -26,6 +29,7 @@
 #include <QTemporaryDir>
 #include <QtTest>
 #include <cstdio>
+#include <map>
 #include <memory>
 
 using namespace headroom;
@@ -252,6 +256,84 @@ class PlanPageTest : public QObject {
     table->selectRow(headroomRow);
     part<QPushButton>("useEngine")->click();
     QTRY_VERIFY_WITH_TIMEOUT(m_session->report() && m_session->report()->options.engine.kind == EngineKind::Headroom, kPlanTimeoutMs);
+  }
+
+  void everyEngineNamesItsVersions() {
+    const std::map<EngineKind, QString> newest{{EngineKind::Vllm, QStringLiteral("0.32")},
+                                               {EngineKind::SgLang, QStringLiteral("0.5.9")},
+                                               {EngineKind::TensorRtLlm, QStringLiteral("1.0")},
+                                               {EngineKind::LmDeploy, QStringLiteral("0.16")}};
+    openStory(static_cast<int>(EngineKind::Vllm));
+    auto* engine = part<QComboBox>("engine");
+    auto* version = part<QComboBox>("engineVersion");
+    QCOMPARE(engine->count(), 6);
+    for (int row = 0; row < engine->count(); ++row) {
+      engine->setCurrentIndex(row);
+      const auto kind = static_cast<EngineKind>(engine->currentData().toInt());
+      const auto known = newest.find(kind);
+      QCOMPARE(version->isEnabled(), known != newest.end());
+      QTRY_VERIFY_WITH_TIMEOUT(m_session->report() && !m_session->isPlanning(), kPlanTimeoutMs);
+      QCOMPARE(m_session->report()->options.engine.kind, kind);
+      if (known == newest.end()) continue;
+      // What is offered first is what is planned when nothing is chosen.
+      QCOMPARE(version->itemText(0), known->second);
+      QCOMPARE(fromCore(m_session->report()->options.engine.version), known->second);
+      const QString placeholder = version->lineEdit()->placeholderText();
+      QVERIFY(placeholder.contains(known->second));
+      QVERIFY2(version->fontMetrics().horizontalAdvance(placeholder) < version->lineEdit()->width(), qPrintable(placeholder));
+    }
+  }
+
+  void everyPredictedFigureSaysHowSureItIs() {
+    openStory(static_cast<int>(EngineKind::Vllm));
+    m_page->selectLayout(4, 1, 1);
+    const Prediction& predicted = m_page->selectedLayout()->predicted;
+    QVERIFY(predicted.itlError && predicted.ttftError);
+    QStringList bands;
+    for (const QLabel* label : m_page->details().findChildren<QLabel*>(QStringLiteral("band"))) bands << label->text();
+    // One request's rate and time between tokens by one band, prompts by the other.
+    const QString tokens = QStringLiteral("± %1 %").arg(qRound(*predicted.itlError * 100)),
+                  prompts = QStringLiteral("± %1 %").arg(qRound(*predicted.ttftError * 100));
+    QCOMPARE(bands, (QStringList{tokens, tokens, prompts, prompts}));
+    // Cards without figures have no speed, and no band of it.
+    m_page->machineBar().machineRequested(QStringLiteral("6x80GiB"));
+    QTRY_VERIFY_WITH_TIMEOUT(m_session->report() && !m_session->isPlanning(), kPlanTimeoutMs);
+    QVERIFY(m_page->selectedLayout());
+    QVERIFY(!m_page->selectedLayout()->predicted.itlMs);
+    QCoreApplication::sendPostedEvents(nullptr, QEvent::DeferredDelete);
+    QVERIFY(m_page->details().findChildren<QLabel*>(QStringLiteral("band")).isEmpty());
+  }
+
+  void everyNodeHasItsCommand() {
+    m_page->machineBar().machineRequested(QStringLiteral("2n8xH100-80GB-SXM"));
+    auto* box = part<QComboBox>("engine");
+    box->setCurrentIndex(box->findData(static_cast<int>(EngineKind::Vllm)));
+    m_session->openModel(kStoryModel);
+    QTRY_VERIFY_WITH_TIMEOUT(m_session->report() && !m_session->isPlanning(), kPlanTimeoutMs);
+    m_page->selectLayout(8, 2, 1);
+    auto* form = part<QComboBox>("commandForm");
+    for (int node = 0; node < 2; ++node) {
+      const int row = form->findData(QStringLiteral("node %1").arg(node));
+      QVERIFY(row >= 0);
+      form->setCurrentIndex(row);
+      emit form->activated(row);
+      QVERIFY2(m_page->details().commandText().contains(QStringLiteral("--node-rank %1").arg(node)),
+               qPrintable(m_page->details().commandText()));
+    }
+    m_page->selectLayout(8, 1, 1);
+    QCOMPARE(form->findData(QStringLiteral("node 0")), -1);
+  }
+
+  void allColumnsOfTheEnginesAreSeenAndTheChosenOneIsExplained() {
+    m_page->resize(1290, 700);  // what a screen of 1366 x 768 leaves
+    openStory(static_cast<int>(EngineKind::Vllm));
+    m_page->showTab(PlanPage::EnginesTab);
+    auto* table = part<QTableView>("engineTable");
+    QTRY_VERIFY_WITH_TIMEOUT(table->model()->rowCount() >= 6, kPlanTimeoutMs);
+    QTRY_VERIFY2(!table->horizontalScrollBar()->isVisible(), qPrintable(QString::number(table->horizontalHeader()->length())));
+    table->selectRow(1);
+    const QString detail = part<QLabel>("engineDetail")->text();
+    QVERIFY2(detail.contains(QStringLiteral("± 18 %")) && detail.contains(QStringLiteral("TP=4")), qPrintable(detail));
   }
 
   void aDraggedSliderPlansTheLastOfItsSteps() {

@@ -40,7 +40,9 @@ struct Table {
   std::vector<Template> templates;
 
   Table() {
-    for (const char* source : coreTemplates()) {
+    std::vector<const char*> sources(coreTemplates().begin(), coreTemplates().end());
+    sources.insert(sources.end(), diagnosisTemplates().begin(), diagnosisTemplates().end());
+    for (const char* source : sources) {
       const QString text = QString::fromUtf8(source);
       Template made;
       made.source = source;

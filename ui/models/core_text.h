@@ -17,7 +17,8 @@ QString coreText(const std::string& english);
 QString errorText(const Error& error);
 
 // Every sentence as it is written in core, with %1 … %9 for what varies.
-std::span<const char* const> coreTemplates();
+std::span<const char* const> coreTemplates();       // of plans
+std::span<const char* const> diagnosisTemplates();  // of logs and of searches for machines
 // Whether a template takes the whole text; for tests.
 bool hasTemplate(const std::string& english);
 

@@ -65,8 +65,6 @@ QString EngineComparisonModel::cell(const EngineAnswer& answer, int column) cons
       return layoutName(*layout);
     case Headroom:
       return formatGib(layout->headroom);
-    case KvTokens:
-      return formatCompact(layout->kvTokens);
     case Context:
       return answers ? formatCompact(answers->longestContext) : kUnknown;
     case Requests:
@@ -82,6 +80,25 @@ QString EngineComparisonModel::cell(const EngineAnswer& answer, int column) cons
   }
 }
 
+QString EngineComparisonModel::sentence(int row) const {
+  const EngineAnswer* answer = answerAt(row);
+  if (!answer) return {};
+  const LayoutPlan* layout = recommendedOf(*answer);
+  if (!layout) return cell(*answer, Layout);
+  QString text = coreText(answer->report->recommended->why);
+  if (layout->kvTokens) text += QLatin1Char(' ') + tr("KV cache of %1 tokens.").arg(formatCount(layout->kvTokens));
+  const Prediction& predicted = layout->predicted;
+  if (predicted.itlMs)
+    text += QLatin1Char('\n') +
+            tr("Room: %1. Speed: modelled, %2 for decoding, %3 to the first token; nine of ten timed cases of this "
+               "kind lie within ±.")
+                .arg(provenanceText(layout->memoryProvenance), bandText(predicted.itlError), bandText(predicted.ttftError));
+  else
+    text += QLatin1Char('\n') + tr("Room: %1.").arg(provenanceText(layout->memoryProvenance)) + QLatin1Char(' ') +
+            (predicted.source.empty() ? tr("Speed: unknown") : coreText(predicted.source));
+  return text;
+}
+
 QVariant EngineComparisonModel::data(const QModelIndex& index, int role) const {
   const EngineAnswer* answer = index.isValid() ? answerAt(index.row()) : nullptr;
   if (!answer) return {};
@@ -91,9 +108,7 @@ QVariant EngineComparisonModel::data(const QModelIndex& index, int role) const {
     case Qt::TextAlignmentRole:
       return static_cast<int>((index.column() <= Layout ? Qt::AlignLeading : Qt::AlignTrailing) | Qt::AlignVCenter);
     case Qt::ToolTipRole:
-      if (index.column() == Layout && answer->report && answer->report->recommended)
-        return coreText(answer->report->recommended->why);
-      return cell(*answer, index.column());
+      return sentence(index.row());
     case Qt::AccessibleTextRole: {
       const QString text = cell(*answer, index.column());
       return QStringLiteral("%1: %2").arg(headerData(index.column(), Qt::Horizontal, Qt::DisplayRole).toString(),
@@ -113,8 +128,6 @@ QVariant EngineComparisonModel::headerData(int section, Qt::Orientation orientat
       return tr("Layout");
     case Headroom:
       return tr("Headroom");
-    case KvTokens:
-      return tr("KV tokens");
     case Context:
       return tr("Most context");
     case Requests:

@@ -13,11 +13,13 @@ class EngineComparisonModel : public QAbstractTableModel {
   Q_OBJECT
 
  public:
-  enum Column { Engine, Layout, Headroom, Decode, Throughput, Ttft, Context, Requests, KvTokens, ColumnCount };
+  enum Column { Engine, Layout, Headroom, Decode, Throughput, Ttft, Context, Requests, ColumnCount };
 
   explicit EngineComparisonModel(QObject* parent = nullptr);
   void setAnswers(const EngineAnswers& answers);
   const EngineAnswer* answerAt(int row) const;
+  // Everything about a row in sentences: why its layout is recommended, where the figures come from, or what stands in the way.
+  QString sentence(int row) const;
   void retranslate();
 
   int rowCount(const QModelIndex& parent = {}) const override;

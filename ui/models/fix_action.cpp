@@ -5,6 +5,7 @@
 #include "ui/theme/format.h"
 
 #include <QCoreApplication>
+#include <QLocale>
 #include <QRegularExpression>
 #include <algorithm>
 #include <map>
@@ -113,6 +114,17 @@ class Reader {
         if (name == QLatin1String(dtypeName(type).data(), static_cast<qsizetype>(dtypeName(type).size()))) action.dtype = type;
       if (action.dtype) m_found.emplace(match.capturedStart(), action);
     });
+    each(R"(--gpu-memory-utilization (0\.\d+))", [&](const Match& match) {
+      FixAction action;
+      action.utilization = match.captured(1).toDouble();
+      m_found.emplace(match.capturedStart(), action);
+    });
+    each(R"(--kv-cache-dtype fp8\b)", [&](const Match& match) {
+      if (m_report.options.kvCacheDType == DType::F8E4M3) return;
+      FixAction action;
+      action.kvCacheDType = DType::F8E4M3;
+      m_found.emplace(match.capturedStart(), action);
+    });
     each(R"(--enable-expert-parallel|--ep[-_]size \d+)", [&](const Match& match) {
       if (m_report.options.expertParallel) return;
       FixAction action;
@@ -159,23 +171,28 @@ bool same(const FixAction& a, const FixAction& b) {
     return action.engine ? std::optional(std::pair(action.engine->kind, action.engine->version)) : std::nullopt;
   };
   return a.layout == b.layout && engine(a) == engine(b) && a.maxModelLen == b.maxModelLen && a.concurrency == b.concurrency &&
-         a.dtype == b.dtype && a.expertParallel == b.expertParallel;
+         a.dtype == b.dtype && a.kvCacheDType == b.kvCacheDType && a.utilization == b.utilization &&
+         a.expertParallel == b.expertParallel;
 }
 
 }  // namespace
 
 QString FixAction::label() const {
   if (layout) return QCoreApplication::translate("Headroom", "Show %1").arg(layoutName(layout->tp, layout->pp, layout->dp));
+  if (maxModelLen) return QCoreApplication::translate("Headroom", "Context of %1 tokens").arg(formatCount(maxModelLen));
+  if (const int requests = static_cast<int>(concurrency.value_or(0)); requests > 0)
+    return QCoreApplication::translate("Headroom", "%n request(s) at once", nullptr, requests);
+  if (dtype) return QCoreApplication::translate("Headroom", "Use %1").arg(QString::fromUtf8(dtypeName(*dtype).data()));
+  if (kvCacheDType)
+    return QCoreApplication::translate("Headroom", "KV cache as %1").arg(QString::fromUtf8(dtypeName(*kvCacheDType).data()));
+  if (utilization)
+    return QCoreApplication::translate("Headroom", "Use %1 % of the memory").arg(QLocale().toString(*utilization * 100, 'f', 0));
+  if (expertParallel) return QCoreApplication::translate("Headroom", "Whole experts on each GPU");
   if (engine) {
     const QString name = engineTitle(engine->kind);
     return QCoreApplication::translate("Headroom", "Plan for %1")
         .arg(engine->version.empty() ? name : name + QLatin1Char(' ') + fromCore(engine->version));
   }
-  if (maxModelLen) return QCoreApplication::translate("Headroom", "Context of %1 tokens").arg(formatCount(maxModelLen));
-  if (const int requests = static_cast<int>(concurrency.value_or(0)); requests > 0)
-    return QCoreApplication::translate("Headroom", "%n request(s) at once", nullptr, requests);
-  if (dtype) return QCoreApplication::translate("Headroom", "Use %1").arg(QString::fromUtf8(dtypeName(*dtype).data()));
-  if (expertParallel) return QCoreApplication::translate("Headroom", "Whole experts on each GPU");
   return {};
 }
 

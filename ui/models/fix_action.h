@@ -19,7 +19,8 @@ struct FixAction {
   std::optional<Sizes> layout;
   std::optional<EngineSelection> engine;
   std::optional<int64_t> maxModelLen, concurrency;
-  std::optional<DType> dtype;
+  std::optional<DType> dtype, kvCacheDType;
+  std::optional<double> utilization;
   bool expertParallel = false;
   QString label() const;  // of the button, in the window's language
 };

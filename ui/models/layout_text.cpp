@@ -6,6 +6,7 @@
 #include "ui/theme/headroom_color.h"
 
 #include <QCoreApplication>
+#include <QLocale>
 #include <QStringList>
 #include <algorithm>
 #include <functional>
@@ -89,6 +90,11 @@ QString provenanceText(Provenance provenance) {
   return {};
 }
 
+QString bandText(const std::optional<double>& share) {
+  if (!share) return {};
+  return QCoreApplication::translate("Headroom", "± %1 %").arg(QLocale().toString(*share * 100, 'f', 0));
+}
+
 QString engineTitle(EngineKind kind) {
   static constexpr std::pair<std::string_view, const char*> kTitles[] = {
       {"headroom", "Headroom"},         {"vllm", "vLLM"},           {"sglang", "SGLang"},
@@ -111,7 +117,12 @@ QStringList engineVersions(EngineKind kind) {
   if (engineName(kind) == "vllm")
     return {QStringLiteral("0.32"), QStringLiteral("0.31"), QStringLiteral("0.20"), QStringLiteral("0.10"),
             QStringLiteral("0.6")};
-  return {};
+  // The others are planned by the rules of one version; llama.cpp counts builds.
+  const EngineVersion newest = rulesOf(kind).newestKnown();
+  if (kind == EngineKind::Headroom || newest == EngineVersion{}) return {};
+  QString version = QStringLiteral("%1.%2").arg(newest.major).arg(newest.minor);
+  if (newest.patch > 0) version += QStringLiteral(".%1").arg(newest.patch);
+  return {version};
 }
 
 namespace {

@@ -6,6 +6,7 @@
 
 #include <QString>
 #include <QStringList>
+#include <optional>
 #include <vector>
 
 namespace headroom::ui {
@@ -26,11 +27,14 @@ QString cellDescription(const LayoutPlan& layout, const PlanReport& report);
 // "exact", "modelled", "measured here".
 QString provenanceText(Provenance provenance);
 
+// "± 18 %": the share within which nine of ten timed cases of a prediction's kind lie; empty when it is not known.
+QString bandText(const std::optional<double>& share);
+
 // "vLLM", "Headroom" …
 QString engineTitle(EngineKind kind);
 // The engines that can be planned for, in the order they are offered.
 std::vector<EngineKind> plannedEngines();
-// Versions worth offering, newest first: where rules or memory change. Empty: the version makes no difference.
+// Versions worth offering, newest first: where rules or memory change, or the one whose rules are known. Empty: there are none.
 QStringList engineVersions(EngineKind kind);
 
 // "Qwen2ForCausalLM · 80 layers · 64 heads, 8 KV heads · …"

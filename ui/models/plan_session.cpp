@@ -35,6 +35,7 @@ PlanSession::~PlanSession() {
   ++m_openGeneration;
   ++m_planGeneration;
   ++m_logGeneration;
+  ++m_wishGeneration;
   m_thread.quit();
   m_thread.wait();
 }
@@ -63,6 +64,7 @@ void PlanSession::openModel(const QString& model) {
           }
           m_model = std::make_shared<const ModelSource>(std::move(**opened));
           m_modelArgument = model;
+          ++m_wishGeneration;
           emit modelOpened();
           replan();
         },
@@ -139,28 +141,53 @@ void PlanSession::replan() {
                             });
 }
 
+void PlanSession::searchMachines(const PlanOptions& options, const Wish& wish) {
+  const uint64_t generation = ++m_wishGeneration;
+  if (!m_model) return emit wishEnded(tr("Open a model first."));
+  auto search = std::make_shared<Search>(Search{generation, m_model, options, wish});
+  // What was measured here is of another machine.
+  search->options.corrections.clear();
+  searchCard(std::move(search), 0);
+}
+
+void PlanSession::cancelSearch() { ++m_wishGeneration; }
+
+// A card at a time, so that a plan that is asked for meanwhile need not wait for the whole catalog.
+void PlanSession::searchCard(std::shared_ptr<const Search> search, size_t card) {
+  const std::vector<GpuSpec>& cards = gpuCatalog();
+  if (card >= cards.size()) return emit wishEnded({});
+  QMetaObject::invokeMethod(m_worker, [this, search, card, name = cards[card].name] {
+    if (search->generation != m_wishGeneration) return;
+    auto report =
+        std::make_shared<Result<WishReport>>(headroom::searchMachines(*search->model, search->options, search->wish, {name}));
+    QMetaObject::invokeMethod(
+        this,
+        [this, search, card, report] {
+          if (search->generation != m_wishGeneration) return;
+          if (!report->has_value()) return emit wishEnded(errorText(report->error()));
+          emit wishAnswered(**report);
+          // Whoever was told may have begun another search.
+          if (search->generation == m_wishGeneration) searchCard(search, card + 1);
+        },
+        Qt::QueuedConnection);
+  });
+}
+
 void PlanSession::setInterest(int tp, int pp, int dp) { m_interest = {tp, pp, dp}; }
 
-void PlanSession::readLog(const QString& file) {
+void PlanSession::readLog(const QString& name) {
   const uint64_t generation = ++m_logGeneration;
-  if (!m_model) {
-    emit logFailed(tr("Open the model first that the log is about."));
-    return;
-  }
-  QMetaObject::invokeMethod(m_worker, [this, generation, file, model = m_model, machine = m_machine, options = m_options] {
-    constexpr qint64 kMostBytes = 64 << 20;  // a start stands at the beginning
-    QFile log(file);
-    auto read = std::make_shared<Result<Calibration>>(failure(file.toStdString(), "no file that can be read", "a start-up log"));
-    if (log.open(QIODevice::ReadOnly))
-      *read = calibrate(log.read(kMostBytes).toStdString(), file.toStdString(), *model, machine, options);
+  QMetaObject::invokeMethod(m_worker, [this, generation, name, model = m_model, machine = m_machine, options = m_options] {
+    QFile file(name);
+    auto read = std::make_shared<Result<LogReading>>(ui::readLog(file, model.get(), machine, options));
     QMetaObject::invokeMethod(
         this,
         [this, generation, read] {
           if (generation != m_logGeneration) return;
-          if (read->has_value())
-            emit logRead(**read);
-          else
-            emit logFailed(errorText(read->error()));
+          if (!read->has_value()) return emit logFailed(errorText(read->error()));
+          const LogReading& reading = **read;
+          if (reading.failed() || reading.calibration || !reading.diagnosis.findings.empty()) return emit logRead(reading);
+          emit logFailed(errorText(reading.notCalibrated));
         },
         Qt::QueuedConnection);
   });
@@ -169,6 +196,12 @@ void PlanSession::readLog(const QString& file) {
 Status PlanSession::keep(const Calibration& calibration) {
   if (!calibration.correction) return {};
   if (Status stored = m_calibrations.store(calibration.key, *calibration.correction); !stored) return stored;
+  replan();
+  return {};
+}
+
+Status PlanSession::forget() {
+  if (Status forgotten = m_calibrations.forget(correctionKey(m_machine, m_options.engine)); !forgotten) return forgotten;
   replan();
   return {};
 }

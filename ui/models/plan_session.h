@@ -3,8 +3,10 @@
 // thread; the latest input wins and a plan for older inputs is never delivered. GUI thread only.
 #pragma once
 
+#include "core/launch/plan_search.h"
 #include "core/launch/planner.h"
 #include "ui/models/calibration.h"
+#include "ui/models/log_reading.h"
 
 #include <QObject>
 #include <QString>
@@ -42,12 +44,19 @@ class PlanSession : public QObject {
   // Plans every engine at its newest version for the present model, machine and load; enginesCompared tells when it is done.
   // Types and limits that another engine may not know stay at its defaults.
   void compareEngines();
+  // Looks for the smallest machine of each card of the catalog that grants the wish, for the present model and with these
+  // options; wishAnswered tells each card as it is known, wishEnded when all are. A new search or another model ends an earlier
+  // one.
+  void searchMachines(const PlanOptions& options, const Wish& wish);
+  void cancelSearch();
   // The layout that will be looked at: what a person reads of it is made on the worker thread.
   void setInterest(int tp, int pp, int dp);
-  // Reads a start-up log on the worker thread; logRead or logFailed tells.
-  void readLog(const QString& file);
+  // Reads an engine's log on the worker thread: what went wrong, and what was measured; logRead or logFailed tells.
+  void readLog(const QString& name);
   // Plans with what the log measured, now and from now on.
   Status keep(const Calibration& calibration);
+  // Plans without what was measured with the present machine and engine, now and from now on.
+  Status forget();
   const CalibrationStore& calibrations() const { return m_calibrations; }
 
   const std::shared_ptr<const ModelSource>& model() const { return m_model; }
@@ -71,15 +80,24 @@ class PlanSession : public QObject {
   void planReady();
   void planFailed(const QString& message);
   void enginesCompared();
-  void logRead(const headroom::ui::Calibration& calibration);
+  void wishAnswered(const headroom::WishReport& ofOneCard);
+  void wishEnded(const QString& problem);  // empty: all cards are told
+  void logRead(const headroom::ui::LogReading& reading);
   void logFailed(const QString& message);
 
  private:
   void replan();
+  struct Search {
+    uint64_t generation = 0;
+    std::shared_ptr<const ModelSource> model;
+    PlanOptions options;
+    Wish wish;
+  };
+  void searchCard(std::shared_ptr<const Search> search, size_t card);
 
   QThread m_thread;
   QObject* m_worker = nullptr;  // lives on m_thread
-  std::atomic<uint64_t> m_openGeneration = 0, m_planGeneration = 0;
+  std::atomic<uint64_t> m_openGeneration = 0, m_planGeneration = 0, m_wishGeneration = 0;
   std::shared_ptr<const ModelSource> m_model;
   QString m_modelArgument;
   HostDeviceSettings m_hostDevices;

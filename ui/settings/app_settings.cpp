@@ -28,6 +28,7 @@ const QString kHostDeviceMemory = QStringLiteral("host_devices/memory_bytes");
 const QString kMachine = QStringLiteral("plan/machine");
 const QString kChartWindow = QStringLiteral("charts/window_seconds");
 const QString kRecentModels = QStringLiteral("recent_models");
+const QString kPrices = QStringLiteral("prices/");
 const QString kGeometry = QStringLiteral("window/geometry");
 const QString kWindowState = QStringLiteral("window/state");
 
@@ -124,6 +125,19 @@ void AppSettings::setHostDevices(const HostDeviceSettings& devices) {
 QString AppSettings::machine() const { return m_state.value(kMachine, QStringLiteral("local")).toString(); }
 
 void AppSettings::setMachine(const QString& machine) { store(m_state, kMachine, machine); }
+
+double AppSettings::gpuPrice(const QString& card) const {
+  bool isNumber = false;
+  const double price = m_config.value(kPrices + card).toDouble(&isNumber);
+  return isNumber && price > 0 ? price : 0;
+}
+
+void AppSettings::setGpuPrice(const QString& card, double price) {
+  if (price > 0)
+    store(m_config, kPrices + card, price);
+  else
+    m_config.remove(kPrices + card);
+}
 
 int AppSettings::chartWindowSeconds() const {
   const int seconds = m_config.value(kChartWindow, kDefaultChartWindowSeconds).toInt();

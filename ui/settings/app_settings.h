@@ -47,6 +47,10 @@ class AppSettings : public QObject {
   QString machine() const;
   void setMachine(const QString& machine);
 
+  // What one card costs, in the person's own unit; 0: not written.
+  double gpuPrice(const QString& card) const;
+  void setGpuPrice(const QString& card, double price);
+
   // How much time the live charts show.
   int chartWindowSeconds() const;
   void setChartWindowSeconds(int seconds);

@@ -47,6 +47,13 @@ CalibrationDialog::CalibrationDialog(Calibration calibration, QWidget* parent)
   m_keep = m_buttons->addButton(QString(), QDialogButtonBox::AcceptRole);
   m_keep->setObjectName(QStringLiteral("keepCalibration"));
   m_keep->setEnabled(m_calibration.correction.has_value());
+  m_showProblems = m_buttons->addButton(QString(), QDialogButtonBox::ActionRole);
+  m_showProblems->setObjectName(QStringLiteral("showProblems"));
+  m_showProblems->hide();
+  connect(m_showProblems, &QPushButton::clicked, this, [this] {
+    emit problemsRequested();
+    accept();
+  });
   layout->addWidget(m_buttons);
   resize(fontMetrics().averageCharWidth() * 84, fontMetrics().height() * 24);
   connect(m_buttons, &QDialogButtonBox::rejected, this, &QDialog::reject);
@@ -54,6 +61,12 @@ CalibrationDialog::CalibrationDialog(Calibration calibration, QWidget* parent)
     emit kept(m_calibration);
     accept();
   });
+  retranslate();
+}
+
+void CalibrationDialog::setProblems(int count) {
+  m_problems = count;
+  m_showProblems->setVisible(count > 0);
   retranslate();
 }
 
@@ -92,6 +105,7 @@ void CalibrationDialog::retranslate() {
                       ? tr("Plans of this machine and engine can add what was measured here to what is modelled.")
                       : tr("The log tells too little to correct plans by."));
   m_keep->setText(tr("&Plan with what was measured"));
+  m_showProblems->setText(tr("%n problem(s) in the log…", nullptr, m_problems));
 }
 
 void CalibrationDialog::changeEvent(QEvent* event) {

@@ -19,9 +19,12 @@ class CalibrationDialog : public QDialog {
 
  public:
   explicit CalibrationDialog(Calibration calibration, QWidget* parent = nullptr);
+  // Offers to show what else the log tells; 0: nothing.
+  void setProblems(int count);
 
  signals:
   void kept(const headroom::ui::Calibration& calibration);
+  void problemsRequested();
 
  protected:
   void changeEvent(QEvent* event) override;
@@ -34,6 +37,8 @@ class CalibrationDialog : public QDialog {
   QTableWidget* m_table = nullptr;
   QLabel* m_hint = nullptr;
   QPushButton* m_keep = nullptr;
+  QPushButton* m_showProblems = nullptr;
+  int m_problems = 0;
   QDialogButtonBox* m_buttons = nullptr;
 };
 

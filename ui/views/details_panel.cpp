@@ -122,6 +122,10 @@ void DetailsPanel::buildMemory(QVBoxLayout* layout) {
   titleRow(layout, m_memoryTitle, m_asTable);
   m_memorySource = makeQuietLabel(m_content);
   layout->addWidget(m_memorySource);
+  m_forget = new QPushButton(m_content);
+  m_forget->setObjectName(QStringLiteral("forgetMeasured"));
+  layout->addWidget(m_forget, 0, Qt::AlignLeading);
+  connect(m_forget, &QPushButton::clicked, this, &DetailsPanel::forgetRequested);
   m_bars = new MemoryBars(m_content);
   layout->addWidget(m_bars);
   m_breakdown = new MemoryBreakdownModel(this);
@@ -195,6 +199,7 @@ void DetailsPanel::refresh() {
     widget->setVisible(planned);
   m_bars->setVisible(planned && !m_asTable->isChecked());
   m_table->setVisible(planned && m_asTable->isChecked());
+  m_forget->setVisible(planned && m_layout->memoryProvenance == Provenance::MeasuredHere);
   m_obstacleLabel->setVisible(!m_obstacle.isEmpty());
   m_breakdown->setLayout(shown ? m_report.get() : nullptr, shown ? m_layout : nullptr);
   m_bars->setBars(shown ? memoryBars(*m_report, *m_layout) : std::vector<MemoryBarData>());
@@ -290,7 +295,13 @@ void DetailsPanel::showFacts() {
     delete item;
   }
   int row = 0;
-  const auto add = [&](const QString& name, const QString& value, const QString& unit) {
+  // Under which of the three kinds of number the figures below come.
+  const auto group = [&](const QString& text) {
+    QLabel* label = makeQuietLabel(m_facts);
+    label->setText(text);
+    m_factsLayout->addWidget(label, row++, 0, 1, 4);
+  };
+  const auto add = [&](const QString& name, const QString& value, const QString& unit, const QString& band = {}) {
     auto* label = new QLabel(name, m_facts);
     label->setWordWrap(true);
     auto* number = new QLabel(value, m_facts);
@@ -302,10 +313,19 @@ void DetailsPanel::showFacts() {
     of->setForegroundRole(QPalette::PlaceholderText);
     m_factsLayout->addWidget(label, row, 0);
     m_factsLayout->addWidget(number, row, 1, Qt::AlignTrailing);
-    m_factsLayout->addWidget(of, row++, 2);
+    m_factsLayout->addWidget(of, row, 2);
+    if (!band.isEmpty()) {
+      auto* around = new QLabel(band, m_facts);
+      around->setObjectName(QStringLiteral("band"));
+      around->setForegroundRole(QPalette::PlaceholderText);
+      m_factsLayout->addWidget(around, row, 3, Qt::AlignTrailing);
+    }
+    number->setAccessibleName(QStringList{name, value, unit, band}.join(QLatin1Char(' ')).simplified());
+    ++row;
   };
   const Prediction& predicted = m_layout->predicted;
   const ResolvedOptions& options = m_report->options;
+  group(tr("Room: %1").arg(provenanceText(m_layout->memoryProvenance)));
   add(tr("KV cache of a replica"), formatCount(m_layout->kvTokens), tr("tokens"));
   add(tr("Requests of %1 tokens at once").arg(formatCount(options.maxModelLen)), formatDecimal(m_layout->maxConcurrency),
       QString());
@@ -315,19 +335,22 @@ void DetailsPanel::showFacts() {
         answers.longestContext ? tr("tokens") : QString());
     add(tr("Most requests of this length"), answers.mostRequests ? formatCount(answers.mostRequests) : tr("unknown"), QString());
   }
-  // The line beneath says why a speed is not known.
-  const auto speed = [&](const QString& name, const std::optional<double>& value, const QString& unit) {
-    add(name, value ? formatDecimal(value) : tr("unknown"), value ? unit : QString());
+  // The line beneath says where a speed comes from, or why it is not known. Rates follow from the time between tokens, or of a
+  // prompt.
+  const QString tokenBand = bandText(predicted.itlError), promptBand = bandText(predicted.ttftError);
+  const auto speed = [&](const QString& name, const std::optional<double>& value, const QString& unit, const QString& band) {
+    add(name, value ? formatDecimal(value) : tr("unknown"), value ? unit : QString(), value ? band : QString());
   };
-  speed(tr("Decode, one request"), predicted.decodeTokensPerSecond, tr("tokens/s"));
+  if (predicted.itlMs) group(tr("Speed: modelled; nine of ten timed cases of this kind lie within ±"));
+  speed(tr("Decode, one request"), predicted.decodeTokensPerSecond, tr("tokens/s"), tokenBand);
   if (options.concurrency > 1)
     speed(tr("Decode, %n request(s)", nullptr, static_cast<int>(options.concurrency)), predicted.throughputTokensPerSecond,
-          tr("tokens/s"));
-  speed(tr("Time between tokens"), predicted.itlMs, tr("ms"));
-  speed(tr("Prefill"), predicted.prefillTokensPerSecond, tr("tokens/s"));
+          tr("tokens/s"), tokenBand);
+  speed(tr("Time between tokens"), predicted.itlMs, tr("ms"), tokenBand);
+  speed(tr("Prefill"), predicted.prefillTokensPerSecond, tr("tokens/s"), promptBand);
   speed(options.inputLen > 0 ? tr("Time to first token, prompt of %1").arg(formatCount(options.inputLen))
                              : tr("Time to first token"),
-        predicted.ttftMs, tr("ms"));
+        predicted.ttftMs, tr("ms"), promptBand);
   m_factsSource->setText(predicted.source.empty() ? tr("Speed: unknown") : coreText(predicted.source));
   if (!m_layout->partition.empty()) {
     const PartitionAdvice& advice = m_layout->partition.front();
@@ -340,8 +363,13 @@ void DetailsPanel::showFacts() {
                                             : tr("Stages of %1 layers would have room for %2 tokens.")
                                                   .arg(layers.join(QStringLiteral(", ")), formatCount(advice.kvTokens))));
   }
-  m_memorySource->setText(tr("Weights: %1. Other memory: %2.")
-                              .arg(provenanceText(m_layout->weightsProvenance), provenanceText(m_layout->memoryProvenance)));
+  QString memorySource = tr("Weights: %1. Other memory: %2.")
+                             .arg(provenanceText(m_layout->weightsProvenance), provenanceText(m_layout->memoryProvenance));
+  if (m_layout->memoryProvenance == Provenance::MeasuredHere)
+    for (const MemoryCorrection& correction : options.corrections)
+      if (correction.severalRanks == (m_layout->tp > 1) && !correction.source.empty())
+        memorySource += QLatin1Char('\n') + coreText(correction.source);
+  m_memorySource->setText(memorySource);
 }
 
 void DetailsPanel::showCommand() {
@@ -360,10 +388,15 @@ void DetailsPanel::showCommand() {
   m_form->clear();
   m_form->addItem(tr("Terminal"), QStringLiteral("terminal"));
   if (!command->docker.empty()) m_form->addItem(tr("Docker"), QStringLiteral("docker"));
+  for (const LaunchCommand::OnNode& on : command->nodes)
+    m_form->addItem(tr("Node %1").arg(on.node), QStringLiteral("node %1").arg(on.node));
   m_form->setCurrentIndex(std::max(0, m_form->findData(wanted)));
   m_form->setVisible(m_form->count() > 1);
-  const bool docker = m_form->currentData().toString() == QLatin1String("docker");
-  const QString text = fromCore(docker ? command->docker : command->text);
+  const QString form = m_form->currentData().toString();
+  const bool docker = form == QLatin1String("docker");
+  QString text = fromCore(docker ? command->docker : command->text);
+  for (const LaunchCommand::OnNode& on : command->nodes)
+    if (form == QStringLiteral("node %1").arg(on.node)) text = fromCore(on.text);
   m_command->setPlainText(text);
   const QFontMetrics metrics(m_command->font());
   const int perLine = std::max(20, width() / std::max(1, metrics.averageCharWidth()) - 8);
@@ -371,7 +404,10 @@ void DetailsPanel::showCommand() {
   for (const QString& line : text.split(QLatin1Char('\n'))) lines += 1 + static_cast<int>(line.size()) / perLine;
   m_command->setFixedHeight(metrics.lineSpacing() * std::min(lines + 1, 12) + 12);
   QStringList rows;
-  for (const auto& option : command->explained)
+  std::vector<LaunchCommand::Option> explained = docker ? command->dockerExplained : std::vector<LaunchCommand::Option>();
+  for (const LaunchCommand::Option& option : command->explained)
+    if (!docker || option.option.rfind("CUDA_VISIBLE_DEVICES=", 0) != 0) explained.push_back(option);  // --gpus says it there
+  for (const auto& option : explained)
     rows << QStringLiteral("<tr><td style=\"padding-right:8px\"><code>%1</code></td><td>%2</td></tr>")
                 .arg(breakable(option.option), coreText(option.why).toHtmlEscaped());
   m_explained->setText(rows.isEmpty() ? QString() : QStringLiteral("<table>%1</table>").arg(rows.join(QString())));
@@ -383,6 +419,8 @@ void DetailsPanel::retranslate() {
   m_asTable->setAccessibleName(tr("Show memory as a table"));
   m_asTable->setToolTip(tr("Show memory as a table"));
   m_table->setAccessibleName(tr("Memory of each GPU"));
+  m_forget->setText(tr("&Forget what was measured"));
+  m_forget->setToolTip(tr("Plan this machine and engine by the model again"));
   m_factsTitle->setText(tr("Capacity and speed"));
   m_commandTitle->setText(tr("Command"));
   m_wasteTitle->setText(tr("Memory that serves nothing"));

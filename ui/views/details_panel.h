@@ -43,6 +43,8 @@ class DetailsPanel : public QScrollArea {
  signals:
   void startRequested();
   void fixRequested(const headroom::ui::FixAction& action);
+  // Plans of this machine and engine shall be modelled again.
+  void forgetRequested();
 
  protected:
   void changeEvent(QEvent* event) override;
@@ -81,6 +83,7 @@ class DetailsPanel : public QScrollArea {
   QLabel* m_waste = nullptr;
   QLabel* m_memoryTitle = nullptr;
   QLabel* m_memorySource = nullptr;
+  QPushButton* m_forget = nullptr;
   QToolButton* m_asTable = nullptr;
   MemoryBars* m_bars = nullptr;
   MemoryBreakdownModel* m_breakdown = nullptr;

@@ -3,6 +3,7 @@
 
 #include "ui/models/layout_text.h"
 #include "ui/views/card.h"
+#include "ui/views/table_fit.h"
 
 #include <QEvent>
 #include <QHeaderView>
@@ -11,6 +12,11 @@
 #include <QVBoxLayout>
 
 namespace headroom::ui {
+namespace {
+
+constexpr int kMostLetters = 24;  // of a cell: all of a sentence stands beneath the table
+
+}  // namespace
 
 EnginesPage::EnginesPage(PlanSession& session, QWidget* parent)
     : QWidget(parent), m_session(session), m_model(new EngineComparisonModel(this)) {
@@ -32,6 +38,10 @@ EnginesPage::EnginesPage(PlanSession& session, QWidget* parent)
   m_table->verticalHeader()->hide();
   m_table->verticalHeader()->setDefaultSectionSize(fontMetrics().height() * 2);
   layout->addWidget(m_table, 1);
+  m_table->horizontalHeader()->setHighlightSections(false);
+  m_detail = makeTextLabel(this);
+  m_detail->setObjectName(QStringLiteral("engineDetail"));
+  layout->addWidget(m_detail);
   m_use = new QPushButton(this);
   m_use->setObjectName(QStringLiteral("useEngine"));
   layout->addWidget(m_use, 0, Qt::AlignLeading);
@@ -51,10 +61,7 @@ EnginesPage::EnginesPage(PlanSession& session, QWidget* parent)
 void EnginesPage::refresh() {
   const int before = m_table->currentIndex().row();
   m_model->setAnswers(m_session.engineAnswers());
-  m_table->resizeColumnsToContents();
-  const int widest = fontMetrics().averageCharWidth() * 44;
-  if (m_table->columnWidth(EngineComparisonModel::Layout) > widest)
-    m_table->setColumnWidth(EngineComparisonModel::Layout, widest);
+  fitColumns(*m_table, kMostLetters);
   if (m_model->rowCount() > 0) m_table->selectRow(std::clamp(before, 0, m_model->rowCount() - 1));
   retranslate();
 }
@@ -72,12 +79,13 @@ void EnginesPage::retranslate() {
   const EngineAnswer* answer = m_model->answerAt(m_table->currentIndex().row());
   m_use->setText(answer ? tr("&Plan for %1").arg(engineTitle(answer->engine.kind)) : tr("&Plan for this engine"));
   m_use->setEnabled(answer != nullptr);
+  m_detail->setText(m_model->sentence(m_table->currentIndex().row()));
 }
 
 void EnginesPage::changeEvent(QEvent* event) {
   if (event->type() == QEvent::LanguageChange) {
     m_model->retranslate();
-    m_table->resizeColumnsToContents();
+    fitColumns(*m_table, kMostLetters);
     retranslate();
   }
   QWidget::changeEvent(event);

@@ -36,6 +36,7 @@ class EnginesPage : public QWidget {
   EngineComparisonModel* m_model = nullptr;
   QTableView* m_table = nullptr;
   QLabel* m_hint = nullptr;
+  QLabel* m_detail = nullptr;
   QPushButton* m_use = nullptr;
 };
 

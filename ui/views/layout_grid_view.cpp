@@ -80,6 +80,9 @@ void LayoutGridView::keyPressEvent(QKeyEvent* event) {
 void LayoutGridView::currentChanged(const QModelIndex& current, const QModelIndex& previous) {
   QTableView::currentChanged(current, previous);
   emit layoutSelected(current);
+  // Once more when scroll bars have come: they take room from the last cells.
+  QMetaObject::invokeMethod(
+      this, [this] { scrollTo(currentIndex()); }, Qt::QueuedConnection);
 }
 
 void LayoutGridView::paintEvent(QPaintEvent* event) {

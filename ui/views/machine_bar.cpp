@@ -13,6 +13,7 @@
 #include <QLabel>
 #include <QLineEdit>
 #include <QLocale>
+#include <QPushButton>
 #include <QRadioButton>
 #include <QSignalBlocker>
 #include <QSpinBox>
@@ -78,6 +79,10 @@ void MachineBar::build() {
   layout->addWidget(m_problem);
   m_summary = makeQuietLabel(this);
   layout->addWidget(m_summary);
+  m_find = new QPushButton(themedIcon(QStringLiteral("catalog")), QString(), this);
+  m_find->setObjectName(QStringLiteral("findGpus"));
+  layout->addWidget(m_find);
+  connect(m_find, &QPushButton::clicked, this, &MachineBar::wishRequested);
 
   m_typing = new QTimer(this);
   m_typing->setSingleShot(true);
@@ -180,6 +185,8 @@ void MachineBar::retranslate() {
   m_edit->setToolTip(tr("Edit nodes and mixed cards"));
   m_text->setAccessibleName(tr("GPUs as text"));
   m_text->setToolTip(tr("For example 6xA800-80GB, 2x24GiB,1x48GiB or 2n8xH100-80GB for two nodes of eight"));
+  m_find->setText(tr("Find GPUs…"));
+  m_find->setToolTip(tr("The fewest or cheapest GPUs for a length, requests and speeds"));
   m_summary->setText(summary());
 }
 

@@ -10,6 +10,7 @@
 class QComboBox;
 class QLabel;
 class QLineEdit;
+class QPushButton;
 class QRadioButton;
 class QSpinBox;
 class QTimer;
@@ -31,6 +32,7 @@ class MachineBar : public QWidget {
 
  signals:
   void machineRequested(const QString& text);
+  void wishRequested();
 
  protected:
   void changeEvent(QEvent* event) override;
@@ -48,6 +50,7 @@ class MachineBar : public QWidget {
   QSpinBox* m_count = nullptr;
   QComboBox* m_card = nullptr;
   QToolButton* m_edit = nullptr;
+  QPushButton* m_find = nullptr;
   QLabel* m_problem = nullptr;
   QLabel* m_summary = nullptr;
   QTimer* m_typing = nullptr;

@@ -127,6 +127,13 @@ void OptionPanel::build() {
   m_eager->setObjectName(QStringLiteral("enforceEager"));
   for (QCheckBox* box : {m_eager, m_expertParallel, m_attentionReplicas}) grid->addWidget(box, grid->rowCount(), 0, 1, 2);
 
+  // From top to bottom, as they are seen.
+  const std::vector<QWidget*> shown{
+      m_engine,  m_version,        m_context,          m_contextSlider, m_concurrency, m_concurrencySlider, m_dtype,
+      m_kvDType, m_quantization,   m_utilization,      m_input,         m_output,      m_sequences,         m_batched,
+      m_eager,   m_expertParallel, m_attentionReplicas};
+  for (size_t i = 1; i < shown.size(); ++i) setTabOrder(shown[i - 1], shown[i]);
+
   connect(m_engine, &QComboBox::currentIndexChanged, this, [this] {
     fillTypes();
     writeDefaults();
@@ -168,8 +175,23 @@ bool OptionPanel::apply(const FixAction& action) {
   if (action.maxModelLen) m_context->setValue(static_cast<int>(*action.maxModelLen));
   if (action.concurrency) m_concurrency->setValue(static_cast<int>(*action.concurrency));
   if (action.dtype) m_dtype->setCurrentIndex(std::max(0, m_dtype->findData(static_cast<int>(*action.dtype))));
+  if (action.kvCacheDType) m_kvDType->setCurrentIndex(std::max(0, m_kvDType->findData(static_cast<int>(*action.kvCacheDType))));
+  // Rounded down: a share that is a little too large does not start.
+  if (action.utilization) m_utilization->setValue(static_cast<int>(*action.utilization * 100 + 1e-6));
   if (action.expertParallel) m_expertParallel->setChecked(true);
-  return action.engine || action.maxModelLen || action.concurrency || action.dtype || action.expertParallel;
+  return action.engine || action.maxModelLen || action.concurrency || action.dtype || action.kvCacheDType || action.utilization ||
+         action.expertParallel;
+}
+
+void OptionPanel::setLoad(const PlanOptions& options) {
+  const QSignalBlocker block(this);
+  const auto write = [](QSpinBox* box, const std::optional<int64_t>& value) {
+    box->setValue(static_cast<int>(std::min<int64_t>(value.value_or(0), box->maximum())));
+  };
+  write(m_context, options.maxModelLen);
+  write(m_concurrency, options.concurrency);
+  write(m_input, options.inputLen);
+  write(m_output, options.outputLen);
 }
 
 void OptionPanel::fillTypes() {
@@ -199,8 +221,8 @@ void OptionPanel::fillTypes() {
     m_version->setCurrentIndex(-1);
     m_version->setCurrentText(QString());
   }
-  // Headroom has one version, its own, and no graphs to switch off.
-  m_version->setEnabled(!own);
+  // Headroom has one version, its own, and no graphs to switch off; llama.cpp has builds.
+  m_version->setEnabled(m_version->count() > 0);
   m_eager->setEnabled(!own);
   // Only servers that deal whole experts, and only for models that have any.
   const std::string_view engine = engineName(kind);
@@ -267,10 +289,10 @@ void OptionPanel::writeDefaults() {
   };
   type(m_dtype, known ? m_resolved->dtype : DType::BF16);
   type(m_kvDType, known ? m_resolved->kvCacheDType : DType::BF16);
-  m_version->lineEdit()->setPlaceholderText(!m_version->isEnabled() ? tr("this one")
-                                            : known && !m_resolved->engine.version.empty()
-                                                ? tr("newest known: %1").arg(fromCore(m_resolved->engine.version))
-                                                : tr("newest known"));
+  const bool own = static_cast<EngineKind>(m_engine->currentData().toInt()) == EngineKind::Headroom;
+  m_version->lineEdit()->setPlaceholderText(own                       ? tr("this one")
+                                            : !m_version->isEnabled() ? tr("any build")
+                                                                      : tr("%1 (newest)").arg(m_version->itemText(0)));
 }
 
 void OptionPanel::retranslate() {

@@ -33,6 +33,8 @@ class OptionPanel : public QWidget {
   void setModel(const ModelSource& model);
   // Sets the controls that the action is about; whether there was any. Signals nothing: the caller plans again.
   bool apply(const FixAction& action);
+  // Writes length, requests, prompt and answer; emits nothing.
+  void setLoad(const PlanOptions& options);
 
  signals:
   void optionsChanged();

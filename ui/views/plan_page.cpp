@@ -11,12 +11,14 @@
 #include "ui/views/card.h"
 #include "ui/views/catalog_dialog.h"
 #include "ui/views/details_panel.h"
+#include "ui/views/diagnosis_dialog.h"
 #include "ui/views/engines_page.h"
 #include "ui/views/layout_grid_view.h"
 #include "ui/views/machine_bar.h"
 #include "ui/views/model_bar.h"
 #include "ui/views/notice_area.h"
 #include "ui/views/option_panel.h"
+#include "ui/views/wish_dialog.h"
 
 #include <QComboBox>
 #include <QDragEnterEvent>
@@ -41,11 +43,10 @@ const QString kPlanTopic = QStringLiteral("plan");
 const QString kModelTopic = QStringLiteral("model");
 const QString kLogTopic = QStringLiteral("log");
 
-// What is dropped is a model, unless its name says that it is a log.
+// What is dropped is a log, unless its name says that it is a model.
 bool isLog(const QString& file) {
-  const QString suffix = QFileInfo(file).suffix().toLower();
-  return QFileInfo(file).isFile() &&
-         (suffix == QLatin1String("log") || suffix == QLatin1String("txt") || suffix == QLatin1String("out"));
+  static const QStringList models{QStringLiteral("json"), QStringLiteral("gguf"), QStringLiteral("safetensors")};
+  return QFileInfo(file).isFile() && !models.contains(QFileInfo(file).suffix().toLower());
 }
 
 }  // namespace
@@ -178,6 +179,7 @@ void PlanPage::connectSession() {
     if (!set) return m_machine->setProblem(errorText(set.error()));
     m_settings.setMachine(text);
   });
+  connect(m_machine, &MachineBar::wishRequested, this, &PlanPage::openWish);
   connect(m_options, &OptionPanel::optionsChanged, this, [this] { m_session.setOptions(m_options->options()); });
   connect(m_grid, &LayoutGridView::layoutSelected, this, [this](const QModelIndex& index) {
     if (!m_model->layoutAt(index)) return;
@@ -194,6 +196,10 @@ void PlanPage::connectSession() {
   });
   connect(m_details, &DetailsPanel::startRequested, this, &PlanPage::startRequested);
   connect(m_details, &DetailsPanel::fixRequested, this, &PlanPage::applyFix);
+  connect(m_details, &DetailsPanel::forgetRequested, this, [this] {
+    if (const Status forgotten = m_session.forget(); !forgotten)
+      m_notices->show(kLogTopic, NoticeKind::Problem, errorText(forgotten.error()));
+  });
   connect(m_engines, &EnginesPage::engineChosen, this, [this](const EngineSelection& engine) {
     FixAction action;
     action.engine = engine;
@@ -203,20 +209,12 @@ void PlanPage::connectSession() {
     showTab(GridTab);
   });
 
-  connect(&m_session, &PlanSession::logRead, this, [this](const Calibration& calibration) {
+  connect(&m_session, &PlanSession::logRead, this, [this](const LogReading& reading) {
     m_notices->clear(kLogTopic);
-    auto* dialog = new CalibrationDialog(calibration, window());
-    dialog->setAttribute(Qt::WA_DeleteOnClose);
-    connect(dialog, &CalibrationDialog::kept, this, [this](const Calibration& kept) {
-      FixAction action;
-      action.engine = kept.log.engine;
-      m_selection = Selection{kept.tp, kept.pp, kept.dp};
-      m_options->apply(action);
-      if (const Status stored = m_session.keep(kept); !stored)
-        m_notices->show(kLogTopic, NoticeKind::Problem, errorText(stored.error()));
-      m_session.setOptions(m_options->options());
-    });
-    dialog->open();
+    if (reading.failed() || !reading.calibration)
+      showDiagnosis(reading);
+    else
+      showCalibration(*reading.calibration, reading);
   });
   connect(&m_session, &PlanSession::logFailed, this,
           [this](const QString& message) { m_notices->show(kLogTopic, NoticeKind::Problem, message); });
@@ -254,6 +252,34 @@ void PlanPage::connectSession() {
     m_notices->show(kPlanTopic, NoticeKind::Problem, message);
     clearPlan(tr("There is no plan for these inputs."));
   });
+}
+
+void PlanPage::showDiagnosis(const LogReading& reading) {
+  const LayoutPlan* layout = selectedLayout();
+  auto* dialog = new DiagnosisDialog(
+      reading, layout ? diagnosisActions(reading.diagnosis, *m_session.report(), *layout) : std::vector<FixAction>(), this);
+  dialog->setAttribute(Qt::WA_DeleteOnClose);
+  connect(dialog, &DiagnosisDialog::fixRequested, this, &PlanPage::applyFix);
+  connect(dialog, &DiagnosisDialog::calibrationRequested, this,
+          [this, reading](const Calibration& calibration) { showCalibration(calibration, reading); });
+  dialog->open();
+}
+
+void PlanPage::showCalibration(const Calibration& calibration, const LogReading& reading) {
+  auto* dialog = new CalibrationDialog(calibration, this);
+  dialog->setAttribute(Qt::WA_DeleteOnClose);
+  dialog->setProblems(static_cast<int>(reading.diagnosis.findings.size()));
+  connect(dialog, &CalibrationDialog::problemsRequested, this, [this, reading] { showDiagnosis(reading); });
+  connect(dialog, &CalibrationDialog::kept, this, [this](const Calibration& kept) {
+    FixAction action;
+    action.engine = kept.log.engine;
+    m_selection = Selection{kept.tp, kept.pp, kept.dp};
+    m_options->apply(action);
+    if (const Status stored = m_session.keep(kept); !stored)
+      m_notices->show(kLogTopic, NoticeKind::Problem, errorText(stored.error()));
+    m_session.setOptions(m_options->options());
+  });
+  dialog->open();
 }
 
 void PlanPage::showPlan() {
@@ -374,11 +400,28 @@ void PlanPage::openFolder() {
 }
 
 void PlanPage::openLog() {
-  auto* dialog = new QFileDialog(this, tr("Open a start-up log"));
+  auto* dialog = new QFileDialog(this, tr("Open an engine's log"));
   dialog->setAttribute(Qt::WA_DeleteOnClose);
   dialog->setFileMode(QFileDialog::ExistingFile);
   dialog->setNameFilters({tr("Logs (*.log *.txt *.out)"), tr("All files (*)")});
   connect(dialog, &QFileDialog::fileSelected, &m_session, &PlanSession::readLog);
+  dialog->open();
+}
+
+void PlanPage::openWish() {
+  if (!m_session.model())
+    return m_notices->show(kOpenTopic, NoticeKind::Warning, tr("Open a model first: GPUs are looked for that serve it."));
+  auto* dialog = new WishDialog(m_session, m_settings, this);
+  dialog->setAttribute(Qt::WA_DeleteOnClose);
+  connect(dialog, &WishDialog::machineChosen, this, [this](const WishChoice& choice) {
+    m_options->setLoad(choice.options);
+    m_selection = Selection{choice.answer.tp, choice.answer.pp, choice.answer.dp};
+    m_chosen = true;
+    m_session.setOptions(m_options->options());
+    const QString machine = fromCore(choice.answer.gpus);
+    if (m_session.setMachine(machine)) m_settings.setMachine(machine);
+    showTab(GridTab);
+  });
   dialog->open();
 }
 
@@ -398,9 +441,12 @@ void PlanPage::dropEvent(QDropEvent* event) {
   const QList<QUrl> urls = event->mimeData()->urls();
   if (urls.size() != 1 || !urls.first().isLocalFile()) return;
   event->acceptProposedAction();
-  const QString file = urls.first().toLocalFile();
-  if (isLog(file)) return m_session.readLog(file);
-  m_session.openModel(file);
+  take(urls.first().toLocalFile());
+}
+
+void PlanPage::take(const QString& path) {
+  if (isLog(path)) return m_session.readLog(path);
+  m_session.openModel(path);
 }
 
 void PlanPage::retranslate() {

@@ -35,7 +35,9 @@ class ModelBar;
 class NoticeArea;
 class OptionPanel;
 class PlanSession;
+struct Calibration;
 struct FixAction;
+struct LogReading;
 
 class PlanPage : public QWidget {
   Q_OBJECT
@@ -62,8 +64,12 @@ class PlanPage : public QWidget {
   void openFile();
   void openFolder();
   void openCatalog();
-  // A start-up log of an engine, to plan with what it measured.
+  // Which GPUs a wish needs.
+  void openWish();
+  // A log of an engine: what went wrong, or what it measured while it started.
   void openLog();
+  // A file or folder that was dropped: a model, or a log.
+  void take(const QString& path);
 
  signals:
   void selectionChanged();  // another layout, or a new plan of the same
@@ -90,6 +96,8 @@ class PlanPage : public QWidget {
   void updateDetails();
   void updateContext(const LayoutPlan* layout);
   void applyFix(const FixAction& action);
+  void showDiagnosis(const LogReading& reading);
+  void showCalibration(const Calibration& calibration, const LogReading& reading);
 
   PlanSession& m_session;
   AppSettings& m_settings;
