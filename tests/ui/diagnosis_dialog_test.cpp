@@ -39,8 +39,8 @@ const QByteArray kHeads =
     "INFO vLLM API server version 0.21.0\n"
     "ValueError: Total number of attention heads (64) must be divisible by tensor parallel size (6).\n";
 const QByteArray kContext =
-    "ValueError: The model's max seq len (131072) is larger than the maximum number of tokens that can be stored in KV cache "
-    "(57616). Try increasing `gpu_memory_utilization` or decreasing `max_model_len`.\n";
+    "ValueError: The model's max seq len (32768) is larger than the maximum number of tokens that can be stored in KV cache "
+    "(20480). Try increasing `gpu_memory_utilization` or decreasing `max_model_len`.\n";
 
 }  // namespace
 
@@ -117,11 +117,11 @@ class DiagnosisDialogTest : public QObject {
     QVERIFY(dialog);
     auto* fix = dialog->findChild<QPushButton*>(QStringLiteral("diagnosisFix0"));
     QVERIFY(fix);
-    QCOMPARE(fix->text(), QStringLiteral("Context of 57616 tokens"));
+    QCOMPARE(fix->text(), QStringLiteral("Context of 20480 tokens"));
     fix->click();
     QTRY_VERIFY_WITH_TIMEOUT(m_session->report() && !m_session->isPlanning(), kTimeoutMs);
     QCOMPARE(m_session->report()->options.engine.kind, EngineKind::Vllm);
-    QCOMPARE(m_page->findChild<QSpinBox*>(QStringLiteral("contextLength"))->value(), 57616);
+    QCOMPARE(m_page->findChild<QSpinBox*>(QStringLiteral("contextLength"))->value(), 20480);
   }
 
   void aShareOfTheMemoryAndACacheTypeCanBeApplied() {

@@ -6,6 +6,7 @@
 #include "ui/settings/app_settings.h"
 #include "ui/theme/theme.h"
 #include "ui/views/details_panel.h"
+#include "ui/views/diagnosis_dialog.h"
 #include "ui/views/notice_area.h"
 #include "ui/views/plan_page.h"
 #include "ui/views/settings_dialog.h"
@@ -13,13 +14,17 @@
 #include <QAccessible>
 #include <QComboBox>
 #include <QDialog>
+#include <QDropEvent>
+#include <QFile>
 #include <QLabel>
 #include <QMenu>
 #include <QMenuBar>
+#include <QMimeData>
 #include <QPushButton>
 #include <QScopeGuard>
 #include <QSignalSpy>
 #include <QTemporaryDir>
+#include <QUrl>
 #include <QtTest>
 #include <memory>
 
@@ -179,6 +184,29 @@ class MainWindowTest : public QObject {
     QVERIFY(cell.data(LayoutGridModel::SecondLineRole).toString().contains(QStringLiteral("词元")));
     m_settings->setLanguage(QStringLiteral("en"));
     QTRY_COMPARE(start->text(), QStringLiteral("Start this layout"));
+  }
+
+  void aLogMayBeDroppedOnAnyPage() {
+    const QString name = m_folder->filePath(QStringLiteral("engine.log"));
+    QFile log(name);
+    QVERIFY(log.open(QIODevice::WriteOnly));
+    log.write("vllm\nOSError: [Errno 98] address already in use\n");
+    log.close();
+    struct DropTarget : MainWindow {
+      using MainWindow::dropEvent;
+      using MainWindow::MainWindow;
+    };
+    DropTarget window(*m_settings);
+    window.showPage(MainWindow::Monitor);
+    QMimeData data;
+    data.setUrls({QUrl::fromLocalFile(name)});
+    QDropEvent drop(QPointF(200, 200), Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
+    QVERIFY(window.acceptDrops());
+    window.dropEvent(&drop);
+    QVERIFY(drop.isAccepted());
+    QCOMPARE(window.page(), MainWindow::Plan);
+    QTRY_VERIFY_WITH_TIMEOUT(window.findChild<DiagnosisDialog*>(), kPlanTimeoutMs);
+    QVERIFY(window.findChild<DiagnosisDialog*>()->text().contains(QStringLiteral("address already in use")));
   }
 
   void themeChangesAtRunTime() {

@@ -336,6 +336,38 @@ class PlanPageTest : public QObject {
     QVERIFY2(detail.contains(QStringLiteral("± 18 %")) && detail.contains(QStringLiteral("TP=4")), qPrintable(detail));
   }
 
+  void tabFollowsTheOptionsFromTopToBottom() {
+    openStory(static_cast<int>(EngineKind::Vllm));
+    const QWidget& panel = m_page->optionPanel();
+    int before = -1;
+    QStringList seen;
+    QWidget* widget = part<QComboBox>("engine");
+    do {
+      const bool own = widget->parentWidget() == &panel && widget->isVisible() && (widget->focusPolicy() & Qt::TabFocus);
+      if (own) {
+        seen << widget->objectName();
+        QVERIFY2(widget->y() >= before, qPrintable(seen.join(QLatin1Char(' '))));
+        before = widget->y();
+      }
+      widget = widget->nextInFocusChain();
+    } while (widget != part<QComboBox>("engine"));
+    QVERIFY(seen.indexOf(QStringLiteral("contextSlider")) == seen.indexOf(QStringLiteral("contextLength")) + 1);
+    QVERIFY(seen.size() > 12);
+  }
+
+  void theChosenCellOfALargeGridIsInView() {
+    m_page->machineBar().machineRequested(QStringLiteral("2n8xH200-141GB-SXM"));
+    auto* box = part<QComboBox>("engine");
+    box->setCurrentIndex(box->findData(static_cast<int>(EngineKind::Vllm)));
+    m_session->openModel(QStringLiteral("deepseek-ai/DeepSeek-R1"));
+    QTRY_VERIFY_WITH_TIMEOUT(m_session->report() && !m_session->isPlanning(), kPlanTimeoutMs);
+    LayoutGridView& grid = m_page->gridView();
+    for (const auto& [tp, pp] : {std::pair(16, 1), std::pair(1, 16), std::pair(1, 1)}) {
+      m_page->selectLayout(tp, pp, 1);
+      QTRY_VERIFY(grid.viewport()->rect().contains(grid.visualRect(grid.currentIndex())));
+    }
+  }
+
   void aDraggedSliderPlansTheLastOfItsSteps() {
     openStory(static_cast<int>(EngineKind::Vllm));
     auto* slider = part<QSlider>("contextSlider");
