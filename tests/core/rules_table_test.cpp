@@ -174,9 +174,9 @@ class RulesTableTest : public QObject {
     QTest::addColumn<QString>("engine");
     QTest::addColumn<int>("tp");
     QTest::addColumn<int>("dp");
-    for (const char* engine : {"vllm", "sglang", "lmdeploy"}) {
-      for (int gpus : {3, 5, 7}) QTest::addRow("%s on %d", engine, gpus) << QString(engine) << 1 << gpus;
-      QTest::addRow("%s, three pairs", engine) << QString(engine) << 2 << 3;
+    for (const QString& engine : {QString("vllm"), QString("sglang"), QString("lmdeploy")}) {
+      for (int gpus : {3, 5, 7}) QTest::newRow(qPrintable(QString("%1 on %2").arg(engine).arg(gpus))) << engine << 1 << gpus;
+      QTest::newRow(qPrintable(engine + ", three pairs")) << engine << 2 << 3;
     }
   }
   void replicasOfTheSmallModel() {

@@ -23,12 +23,8 @@ void makeDetails(const LayoutPlan& layout) {
 }  // namespace
 
 PlanSession::PlanSession(QObject* parent, const QString& calibration)
-    : QObject(parent), m_worker(new QObject), m_calibrations(calibration) {
+    : QObject(parent), m_calibrations(calibration), m_worker("planner") {
   m_machine = hostMachine(m_hostDevices);
-  m_worker->moveToThread(&m_thread);
-  connect(&m_thread, &QThread::finished, m_worker, &QObject::deleteLater);
-  m_thread.setObjectName(QStringLiteral("planner"));
-  m_thread.start();
 }
 
 PlanSession::~PlanSession() {
@@ -36,8 +32,6 @@ PlanSession::~PlanSession() {
   ++m_planGeneration;
   ++m_logGeneration;
   ++m_wishGeneration;
-  m_thread.quit();
-  m_thread.wait();
 }
 
 void PlanSession::openModel(const QString& model) {
@@ -50,25 +44,22 @@ void PlanSession::openModel(const QString& model) {
     emit openFailed(model, tr("%1: found a name that is no UTF-8 text, expected one; rename the file or folder").arg(model));
     return;
   }
-  QMetaObject::invokeMethod(m_worker, [this, generation, model, name = model.toStdString()] {
+  m_worker.run([this, generation, model, name = model.toStdString()] {
     if (generation != m_openGeneration) return;
     auto opened = std::make_shared<Result<ModelSource>>(headroom::openModel(name));
-    QMetaObject::invokeMethod(
-        this,
-        [this, generation, model, opened] {
-          if (generation != m_openGeneration) return;
-          m_opening = false;
-          if (!opened->has_value()) {
-            emit openFailed(model, errorText(opened->error()));
-            return;
-          }
-          m_model = std::make_shared<const ModelSource>(std::move(**opened));
-          m_modelArgument = model;
-          ++m_wishGeneration;
-          emit modelOpened();
-          replan();
-        },
-        Qt::QueuedConnection);
+    m_worker.deliver([this, generation, model, opened] {
+      if (generation != m_openGeneration) return;
+      m_opening = false;
+      if (!opened->has_value()) {
+        emit openFailed(model, errorText(opened->error()));
+        return;
+      }
+      m_model = std::make_shared<const ModelSource>(std::move(**opened));
+      m_modelArgument = model;
+      ++m_wishGeneration;
+      emit modelOpened();
+      replan();
+    });
   });
 }
 
@@ -113,32 +104,28 @@ void PlanSession::replan() {
   emit planningStarted();
   PlanOptions asked = m_options;
   asked.corrections = m_calibrations.corrections(m_machine, asked.engine);
-  QMetaObject::invokeMethod(m_worker,
-                            [this, generation, model = m_model, machine = m_machine, options = asked, interest = m_interest] {
-                              if (generation != m_planGeneration) return;
-                              auto planned = std::make_shared<Result<PlanReport>>(planModel(*model, machine, options));
-                              if (planned->has_value() && generation == m_planGeneration) {
-                                const LayoutPlan* read = (*planned)->find(interest.tp, interest.pp, interest.dp);
-                                if (!read && (*planned)->recommended) {
-                                  const auto& sizes = *(*planned)->recommended;
-                                  read = (*planned)->find(sizes.tp, sizes.pp, sizes.dp);
-                                }
-                                if (read) makeDetails(*read);
-                              }
-                              QMetaObject::invokeMethod(
-                                  this,
-                                  [this, generation, planned] {
-                                    if (generation != m_planGeneration) return;
-                                    m_planning = false;
-                                    if (!planned->has_value()) {
-                                      emit planFailed(errorText(planned->error()));
-                                      return;
-                                    }
-                                    m_report = std::make_shared<const PlanReport>(std::move(**planned));
-                                    emit planReady();
-                                  },
-                                  Qt::QueuedConnection);
-                            });
+  m_worker.run([this, generation, model = m_model, machine = m_machine, options = asked, interest = m_interest] {
+    if (generation != m_planGeneration) return;
+    auto planned = std::make_shared<Result<PlanReport>>(planModel(*model, machine, options));
+    if (planned->has_value() && generation == m_planGeneration) {
+      const LayoutPlan* read = (*planned)->find(interest.tp, interest.pp, interest.dp);
+      if (!read && (*planned)->recommended) {
+        const auto& sizes = *(*planned)->recommended;
+        read = (*planned)->find(sizes.tp, sizes.pp, sizes.dp);
+      }
+      if (read) makeDetails(*read);
+    }
+    m_worker.deliver([this, generation, planned] {
+      if (generation != m_planGeneration) return;
+      m_planning = false;
+      if (!planned->has_value()) {
+        emit planFailed(errorText(planned->error()));
+        return;
+      }
+      m_report = std::make_shared<const PlanReport>(std::move(**planned));
+      emit planReady();
+    });
+  });
 }
 
 void PlanSession::searchMachines(const PlanOptions& options, const Wish& wish) {
@@ -156,20 +143,17 @@ void PlanSession::cancelSearch() { ++m_wishGeneration; }
 void PlanSession::searchCard(std::shared_ptr<const Search> search, size_t card) {
   const std::vector<GpuSpec>& cards = gpuCatalog();
   if (card >= cards.size()) return emit wishEnded({});
-  QMetaObject::invokeMethod(m_worker, [this, search, card, name = cards[card].name] {
+  m_worker.run([this, search, card, name = cards[card].name] {
     if (search->generation != m_wishGeneration) return;
     auto report =
         std::make_shared<Result<WishReport>>(headroom::searchMachines(*search->model, search->options, search->wish, {name}));
-    QMetaObject::invokeMethod(
-        this,
-        [this, search, card, report] {
-          if (search->generation != m_wishGeneration) return;
-          if (!report->has_value()) return emit wishEnded(errorText(report->error()));
-          emit wishAnswered(**report);
-          // Whoever was told may have begun another search.
-          if (search->generation == m_wishGeneration) searchCard(search, card + 1);
-        },
-        Qt::QueuedConnection);
+    m_worker.deliver([this, search, card, report] {
+      if (search->generation != m_wishGeneration) return;
+      if (!report->has_value()) return emit wishEnded(errorText(report->error()));
+      emit wishAnswered(**report);
+      // Whoever was told may have begun another search.
+      if (search->generation == m_wishGeneration) searchCard(search, card + 1);
+    });
   });
 }
 
@@ -177,19 +161,16 @@ void PlanSession::setInterest(int tp, int pp, int dp) { m_interest = {tp, pp, dp
 
 void PlanSession::readLog(const QString& name) {
   const uint64_t generation = ++m_logGeneration;
-  QMetaObject::invokeMethod(m_worker, [this, generation, name, model = m_model, machine = m_machine, options = m_options] {
+  m_worker.run([this, generation, name, model = m_model, machine = m_machine, options = m_options] {
     QFile file(name);
     auto read = std::make_shared<Result<LogReading>>(ui::readLog(file, model.get(), machine, options));
-    QMetaObject::invokeMethod(
-        this,
-        [this, generation, read] {
-          if (generation != m_logGeneration) return;
-          if (!read->has_value()) return emit logFailed(errorText(read->error()));
-          const LogReading& reading = **read;
-          if (reading.failed() || reading.calibration || !reading.diagnosis.findings.empty()) return emit logRead(reading);
-          emit logFailed(errorText(reading.notCalibrated));
-        },
-        Qt::QueuedConnection);
+    m_worker.deliver([this, generation, read] {
+      if (generation != m_logGeneration) return;
+      if (!read->has_value()) return emit logFailed(errorText(read->error()));
+      const LogReading& reading = **read;
+      if (reading.failed() || reading.calibration || !reading.diagnosis.findings.empty()) return emit logRead(reading);
+      emit logFailed(errorText(reading.notCalibrated));
+    });
   });
 }
 
@@ -209,36 +190,32 @@ Status PlanSession::forget() {
 void PlanSession::compareEngines() {
   if (!m_model) return;
   const uint64_t generation = m_planGeneration;
-  QMetaObject::invokeMethod(
-      m_worker, [this, generation, model = m_model, machine = m_machine, options = m_options, store = m_calibrations] {
-        auto answers = std::make_shared<EngineAnswers>();
-        for (const EngineKind kind : plannedEngines()) {
-          if (generation != m_planGeneration) return;
-          PlanOptions asked;
-          asked.maxModelLen = options.maxModelLen;
-          asked.concurrency = options.concurrency;
-          asked.inputLen = options.inputLen;
-          asked.outputLen = options.outputLen;
-          asked.engine.kind = kind;
-          if (kind == options.engine.kind) asked = options;
-          asked.corrections = store.corrections(machine, asked.engine);
-          auto planned = planModel(*model, machine, asked);
-          EngineAnswer answer{asked.engine, nullptr, {}};
-          if (planned)
-            answer.report = std::make_shared<const PlanReport>(std::move(*planned));
-          else
-            answer.problem = planned.error();
-          answers->push_back(std::move(answer));
-        }
-        QMetaObject::invokeMethod(
-            this,
-            [this, generation, answers] {
-              if (generation != m_planGeneration) return;
-              m_answers = std::move(*answers);
-              emit enginesCompared();
-            },
-            Qt::QueuedConnection);
-      });
+  m_worker.run([this, generation, model = m_model, machine = m_machine, options = m_options, store = m_calibrations] {
+    auto answers = std::make_shared<EngineAnswers>();
+    for (const EngineKind kind : plannedEngines()) {
+      if (generation != m_planGeneration) return;
+      PlanOptions asked;
+      asked.maxModelLen = options.maxModelLen;
+      asked.concurrency = options.concurrency;
+      asked.inputLen = options.inputLen;
+      asked.outputLen = options.outputLen;
+      asked.engine.kind = kind;
+      if (kind == options.engine.kind) asked = options;
+      asked.corrections = store.corrections(machine, asked.engine);
+      auto planned = planModel(*model, machine, asked);
+      EngineAnswer answer{asked.engine, nullptr, {}};
+      if (planned)
+        answer.report = std::make_shared<const PlanReport>(std::move(*planned));
+      else
+        answer.problem = planned.error();
+      answers->push_back(std::move(answer));
+    }
+    m_worker.deliver([this, generation, answers] {
+      if (generation != m_planGeneration) return;
+      m_answers = std::move(*answers);
+      emit enginesCompared();
+    });
+  });
 }
 
 }  // namespace headroom::ui

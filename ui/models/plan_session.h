@@ -5,12 +5,12 @@
 
 #include "core/launch/plan_search.h"
 #include "core/launch/planner.h"
+#include "ui/models/background_worker.h"
 #include "ui/models/calibration.h"
 #include "ui/models/log_reading.h"
 
 #include <QObject>
 #include <QString>
-#include <QThread>
 #include <atomic>
 #include <memory>
 #include <vector>
@@ -95,8 +95,6 @@ class PlanSession : public QObject {
   };
   void searchCard(std::shared_ptr<const Search> search, size_t card);
 
-  QThread m_thread;
-  QObject* m_worker = nullptr;  // lives on m_thread
   std::atomic<uint64_t> m_openGeneration = 0, m_planGeneration = 0, m_wishGeneration = 0;
   std::shared_ptr<const ModelSource> m_model;
   QString m_modelArgument;
@@ -113,6 +111,7 @@ class PlanSession : public QObject {
   };
   Interest m_interest;
   bool m_opening = false, m_planning = false;
+  BackgroundWorker m_worker;  // last: its jobs read the rest
 };
 
 }  // namespace headroom::ui
