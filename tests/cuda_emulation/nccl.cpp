@@ -127,11 +127,12 @@ HEADROOM_EXPORTED int ncclGroupEnd() { return kSuccess; }
 HEADROOM_EXPORTED int ncclAllReduce(const void* from, void* to, size_t count, int type, int operation, ncclComm* comm,
                                     cudaStream_t stream) {
   if (type != 7 || operation != 0) return kInvalidUsage;
-  const int number = ++g_collectives;
-  const bool hangs = headroom::emulation::faultNumber("nccl-hang") == number,
-             fails = headroom::emulation::faultNumber("nccl-error") == number;
-  const uint64_t turn = comm->reductions++;
+  // Numbers are given when it runs: a graph runs it again and again.
   const cudaError_t error = headroom::emulation::enqueue(stream, [=, clique = comm->clique](const std::function<bool()>& stop) {
+    const int number = ++g_collectives;
+    const bool hangs = headroom::emulation::faultNumber("nccl-hang") == number,
+               fails = headroom::emulation::faultNumber("nccl-error") == number;
+    const uint64_t turn = comm->reductions++;
     if (fails) clique->error = kRemoteError;
     if (fails || hangs) return stuck(*clique, stop);
     std::unique_lock lock(clique->mutex);

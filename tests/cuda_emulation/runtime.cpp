@@ -50,6 +50,7 @@ struct Machine {
   int streams = 0;
   std::vector<CUstream_st*> openStreams;
   std::atomic<int> mallocs{0}, operations{0};
+  std::atomic<int64_t> bytesToHost{0}, graphLaunches{0};
   std::string report;
 
   void readSettings() {
@@ -118,18 +119,25 @@ cudaError_t stickyError(int device) {
 
 }  // namespace
 
+// What a stream captures. A call that a capture does not allow makes all of it invalid, as in the runtime's thread-local mode.
 struct CUgraph_st {
   std::vector<Work> works;
+  std::string forbidden;  // the first such call
 };
 struct CUgraphExec_st {
   std::shared_ptr<std::vector<Work>> works;
+  int device = 0;
+  size_t bytes = 0;  // of the device's memory
 };
+// What the driver is taken to need of a graph: core/memory/memory_plan.cpp plans the same for the launches that it counts.
+constexpr size_t kGraphNodeBytes = 2048;
 
 // A counter that an event's record has to reach.
 struct CUevent_st {
   std::mutex mutex;
   std::condition_variable changed;
   uint64_t recorded = 0, reached = 0;
+  const CUgraph_st* capture = nullptr;  // in which it was recorded last
   std::chrono::steady_clock::time_point when;
 };
 
@@ -197,6 +205,22 @@ struct CUstream_st {
   std::thread worker;
 };
 
+namespace {
+
+thread_local CUstream_st* t_capturing = nullptr;  // the stream that this thread captures
+
+// Of calls that wait, or that a capture cannot hold.
+cudaError_t forbidInCapture(const char* call) {
+  if (!t_capturing || !t_capturing->capture) return cudaSuccess;
+  if (t_capturing->capture->forbidden.empty()) {
+    t_capturing->capture->forbidden = call;
+    machine().note(t_capturing->device, std::string(call) + " while a stream is captured");
+  }
+  return fail(cudaErrorStreamCaptureUnsupported);
+}
+
+}  // namespace
+
 namespace headroom::emulation {
 
 cudaError_t enqueue(cudaStream_t stream, Work work) {
@@ -260,7 +284,11 @@ cudaError_t copy(void* to, const void* from, size_t size, cudaStream_t stream, b
     std::memmove(destination, origin, size);
     if (corrupt) static_cast<unsigned char*>(destination)[size / 2] ^= 0x10;
   };
-  if (!source && !(stream && stream->capture)) {
+  if (stream && stream->capture && !source)
+    if (const cudaError_t error = forbidInCapture("a copy from memory that is not pinned")) return error;
+  if (stream && stream->capture && !target)
+    if (const cudaError_t error = forbidInCapture("a copy to memory that is not pinned")) return error;
+  if (!source) {
     auto snapshot = std::make_shared<std::vector<unsigned char>>(static_cast<const unsigned char*>(from),
                                                                  static_cast<const unsigned char*>(from) + size);
     return enqueue(stream, [=](const auto&) {
@@ -317,6 +345,10 @@ __attribute__((visibility("default"))) const char* headroomEmulationReport() {
   return report.c_str();
 }
 
+__attribute__((visibility("default"))) int64_t headroomEmulationBytesToHost() { return machine().bytesToHost; }
+
+__attribute__((visibility("default"))) int64_t headroomEmulationGraphLaunches() { return machine().graphLaunches; }
+
 const char* cudaGetErrorName(cudaError_t error) { return cudaGetErrorString(error); }
 const char* cudaGetErrorString(cudaError_t error) {
   switch (error) {
@@ -352,6 +384,8 @@ const char* cudaGetErrorString(cudaError_t error) {
       return "operation not permitted when stream is capturing";
     case cudaErrorStreamCaptureInvalidated:
       return "operation failed due to a previous error during capture";
+    case cudaErrorStreamCaptureIsolation:
+      return "dependency created on uncaptured work in another stream";
     default:
       return "unknown error";
   }
@@ -430,6 +464,7 @@ cudaError_t cudaMemGetInfo(size_t* free, size_t* total) {
   return cudaSuccess;
 }
 cudaError_t cudaMalloc(void** pointer, size_t size) {
+  if (const cudaError_t error = forbidInCapture("cudaMalloc")) return error;
   Device* device = deviceAt(t_device);
   if (!device) return fail(cudaErrorNoDevice);
   if (const cudaError_t error = stickyError(t_device)) return fail(error);
@@ -442,6 +477,7 @@ cudaError_t cudaMalloc(void** pointer, size_t size) {
   return allocate(pointer, size, t_device);
 }
 cudaError_t cudaFree(void* pointer) {
+  if (const cudaError_t error = forbidInCapture("cudaFree")) return error;
   // As on a device: memory is freed when the device is through with its work.
   std::vector<CUstream_st*> streams;
   {
@@ -452,10 +488,17 @@ cudaError_t cudaFree(void* pointer) {
   for (CUstream_st* stream : streams) stream->wait();
   return release(pointer);
 }
-cudaError_t cudaHostAlloc(void** pointer, size_t size, unsigned) { return allocate(pointer, size, -1); }
-cudaError_t cudaFreeHost(void* pointer) { return release(pointer); }
+cudaError_t cudaHostAlloc(void** pointer, size_t size, unsigned) {
+  if (const cudaError_t error = forbidInCapture("cudaHostAlloc")) return error;
+  return allocate(pointer, size, -1);
+}
+cudaError_t cudaFreeHost(void* pointer) {
+  if (const cudaError_t error = forbidInCapture("cudaFreeHost")) return error;
+  return release(pointer);
+}
 
-cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t size, cudaMemcpyKind, cudaStream_t stream) {
+cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t size, cudaMemcpyKind kind, cudaStream_t stream) {
+  if (kind == cudaMemcpyDeviceToHost) machine().bytesToHost += static_cast<int64_t>(size);
   return copy(to, from, size, stream);
 }
 cudaError_t cudaMemcpy2DAsync(void* to, size_t toPitch, const void* from, size_t fromPitch, size_t width, size_t height,
@@ -510,13 +553,17 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   if (!stream) return fail(cudaErrorInvalidResourceHandle);
-  if (stream->capture) return fail(cudaErrorStreamCaptureUnsupported);
+  if (const cudaError_t error = forbidInCapture("cudaStreamSynchronize")) return error;
   stream->wait();
   return fail(stickyError(stream->device));
 }
-cudaError_t cudaDeviceSynchronize() { return stickyError(t_device); }
+cudaError_t cudaDeviceSynchronize() {
+  if (const cudaError_t error = forbidInCapture("cudaDeviceSynchronize")) return error;
+  return stickyError(t_device);
+}
 cudaError_t cudaStreamQuery(cudaStream_t stream) {
   if (!stream) return fail(cudaErrorInvalidResourceHandle);
+  if (const cudaError_t error = forbidInCapture("cudaStreamQuery")) return error;
   if (const cudaError_t error = stickyError(stream->device)) return fail(error);
   std::lock_guard lock(stream->mutex);
   return stream->done == stream->pushed ? cudaSuccess : cudaErrorNotReady;
@@ -533,6 +580,7 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   {
     std::lock_guard lock(event->mutex);
     target = ++event->recorded;
+    event->capture = stream ? stream->capture.get() : nullptr;
   }
   return enqueue(stream, [=](const auto&) {
     std::lock_guard lock(event->mutex);
@@ -547,6 +595,10 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
   {
     std::lock_guard lock(event->mutex);
     target = event->recorded;
+    if (stream && stream->capture && event->capture != stream->capture.get()) {
+      forbidInCapture("a wait for an event outside of the capture");
+      return fail(cudaErrorStreamCaptureIsolation);
+    }
   }
   return enqueue(stream, [=](const std::function<bool()>& stop) {
     std::unique_lock lock(event->mutex);
@@ -555,6 +607,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
   });
 }
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  if (const cudaError_t error = forbidInCapture("cudaEventSynchronize")) return error;
   std::unique_lock lock(event->mutex);
   const uint64_t target = event->recorded;
   while (event->reached < target) {
@@ -564,6 +617,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   return fail(stickyError(t_device));
 }
 cudaError_t cudaEventQuery(cudaEvent_t event) {
+  if (const cudaError_t error = forbidInCapture("cudaEventQuery")) return error;
   if (const cudaError_t error = stickyError(t_device)) return fail(error);
   std::lock_guard lock(event->mutex);
   return event->reached >= event->recorded ? cudaSuccess : cudaErrorNotReady;
@@ -575,20 +629,40 @@ cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t begin, cudaEve
 }
 
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode) {
-  if (!stream || stream->capture) return fail(cudaErrorStreamCaptureUnsupported);
+  if (!stream || stream->capture || t_capturing) return fail(cudaErrorStreamCaptureUnsupported);
   stream->capture = std::make_unique<CUgraph_st>();
+  t_capturing = stream;
   return cudaSuccess;
 }
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
-  if (!stream || !stream->capture) return fail(cudaErrorStreamCaptureUnsupported);
-  *graph = stream->capture.release();
+  *graph = nullptr;
+  if (!stream || !stream->capture || t_capturing != stream) return fail(cudaErrorStreamCaptureUnsupported);
+  const std::unique_ptr<CUgraph_st> captured = std::move(stream->capture);
+  t_capturing = nullptr;
+  if (!captured->forbidden.empty()) return fail(cudaErrorStreamCaptureInvalidated);
+  *graph = new CUgraph_st(*captured);
   return cudaSuccess;
 }
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph, unsigned long long) {
-  *executable = new CUgraphExec_st{std::make_shared<std::vector<Work>>(graph->works)};
+  if (const cudaError_t error = forbidInCapture("cudaGraphInstantiate")) return error;
+  Device* device = deviceAt(t_device);
+  if (!device || !graph) return fail(cudaErrorInvalidValue);
+  const size_t bytes = graph->works.size() * kGraphNodeBytes;
+  {
+    std::lock_guard lock(machine().mutex);
+    if (device->used + bytes > device->memory) return fail(cudaErrorMemoryAllocation);
+    device->used += bytes;
+  }
+  *executable = new CUgraphExec_st{std::make_shared<std::vector<Work>>(graph->works), t_device, bytes};
   return cudaSuccess;
 }
+cudaError_t cudaGraphUpload(cudaGraphExec_t executable, cudaStream_t stream) {
+  return executable && stream ? forbidInCapture("cudaGraphUpload") : fail(cudaErrorInvalidResourceHandle);
+}
 cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
+  if (!executable) return fail(cudaErrorInvalidResourceHandle);
+  if (const cudaError_t error = forbidInCapture("cudaGraphLaunch")) return error;
+  ++machine().graphLaunches;
   return enqueue(stream, [works = executable->works](const std::function<bool()>& stop) {
     for (const Work& work : *works)
       if (const cudaError_t error = work(stop)) return error;
@@ -600,6 +674,11 @@ cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
   return cudaSuccess;
 }
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable) {
+  if (!executable) return fail(cudaErrorInvalidResourceHandle);
+  if (Device* device = deviceAt(executable->device)) {
+    std::lock_guard lock(machine().mutex);
+    device->used -= executable->bytes;
+  }
   delete executable;
   return cudaSuccess;
 }

@@ -355,6 +355,74 @@ class CudaKernelsExecutionTest : public QObject {
     QCOMPARE(gpu.download(count, 1).front(), 21);
     cudaGraphExecDestroy(executable);
   }
+
+  // What waits, allocates, depends on work outside, or copies from memory that may be gone later makes a capture invalid.
+  void aCaptureForbidsCalls_data() {
+    QTest::addColumn<int>("call");
+    QTest::newRow("nothing") << 0;
+    QTest::newRow("cudaMalloc") << 1;
+    QTest::newRow("cudaFree") << 2;
+    QTest::newRow("a wait for the stream") << 3;
+    QTest::newRow("a question to the stream") << 4;
+    QTest::newRow("a copy from memory that is not pinned") << 5;
+    QTest::newRow("an event from before") << 6;
+    QTest::newRow("an event of the capture") << 7;
+  }
+  void aCaptureForbidsCalls() {
+    QFETCH(int, call);
+    Gpu gpu;
+    int* count = gpu.upload(std::vector<int>{0});
+    cudaEvent_t event = nullptr;
+    cudaEventCreateWithFlags(&event, 0);
+    cudaEventRecord(event, gpu.stream);
+    void* memory = nullptr;
+    if (call == 2) cudaMalloc(&memory, 64);
+    cudaGraph_t graph = nullptr;
+    cudaStreamBeginCapture(gpu.stream, cudaStreamCaptureModeThreadLocal);
+    launchKernel(countAtomically, dim3(1), dim3(5), 0, gpu.stream, count);
+    const int one = 1;
+    cudaError_t error = cudaSuccess;
+    if (call == 1) error = cudaMalloc(&memory, 64);
+    if (call == 2) error = cudaFree(memory);
+    if (call == 3) error = cudaStreamSynchronize(gpu.stream);
+    if (call == 4) error = cudaStreamQuery(gpu.stream);
+    if (call == 5) error = cudaMemcpyAsync(count, &one, sizeof one, cudaMemcpyHostToDevice, gpu.stream);
+    if (call == 6) error = cudaStreamWaitEvent(gpu.stream, event, 0);
+    if (call == 7) {
+      cudaEventRecord(event, gpu.stream);
+      error = cudaStreamWaitEvent(gpu.stream, event, 0);
+    }
+    const bool allowed = call == 0 || call == 7;
+    QCOMPARE(error == cudaSuccess, allowed);
+    QCOMPARE(cudaStreamEndCapture(gpu.stream, &graph), allowed ? cudaSuccess : cudaErrorStreamCaptureInvalidated);
+    QCOMPARE(graph != nullptr, allowed);
+    if (graph) cudaGraphDestroy(graph);
+    cudaGetLastError();
+    if (memory) cudaFree(memory);
+    // The stream goes on as before.
+    launchKernel(countAtomically, dim3(1), dim3(2), 0, gpu.stream, count);
+    QCOMPARE(gpu.download<int>(count, 1).front(), 2);
+  }
+
+  // A graph takes device memory while it lives.
+  void aGraphTakesMemory() {
+    Gpu gpu;
+    int* count = gpu.upload(std::vector<int>{0});
+    size_t before = 0, with = 0, after = 0, total = 0;
+    cudaMemGetInfo(&before, &total);
+    cudaGraph_t graph = nullptr;
+    cudaGraphExec_t executable = nullptr;
+    cudaStreamBeginCapture(gpu.stream, cudaStreamCaptureModeThreadLocal);
+    for (int i = 0; i < 3; ++i) launchKernel(countAtomically, dim3(1), dim3(5), 0, gpu.stream, count);
+    cudaStreamEndCapture(gpu.stream, &graph);
+    cudaGraphInstantiate(&executable, graph, 0);
+    cudaGraphDestroy(graph);
+    cudaMemGetInfo(&with, &total);
+    cudaGraphExecDestroy(executable);
+    cudaMemGetInfo(&after, &total);
+    QCOMPARE(before - with, size_t{3 * 2048});
+    QCOMPARE(after, before);
+  }
 };
 
 }  // namespace
