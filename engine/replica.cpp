@@ -190,16 +190,45 @@ void Replica::pump() {
   });
 }
 
+Replica::Request* Replica::requestOf(const StepPlan& plan, const StepPlan::LogitsRow& row) {
+  std::lock_guard lock(m_mutex);
+  const auto found = m_requests.find(static_cast<RequestId>(plan.sequences[row.sequence]));
+  return found == m_requests.end() ? nullptr : found->second.get();
+}
+
+std::vector<RowSampling> Replica::deviceSampling(const StepPlan& plan, int64_t firstRow, int64_t rows, int64_t vocab) {
+  // Whether a row behind a guess counts is only known when the rows before it are sampled: the host does these steps.
+  for (size_t i = 1; i < plan.logits.size(); ++i)
+    if (plan.logits[i].sample && plan.logits[i - 1].sample && plan.logits[i].sequence == plan.logits[i - 1].sequence) return {};
+  std::vector<RowSampling> sampling(static_cast<size_t>(rows));
+  for (int64_t i = 0; i < rows; ++i) {
+    const StepPlan::LogitsRow& wanted = plan.logits[firstRow + i];
+    Request* request = requestOf(plan, wanted);
+    if (!request) continue;
+    RowSampling& row = sampling[static_cast<size_t>(i)];
+    row.wantsLogits = wanted.promptPosition >= 0 || request->sampler.needsLogits();
+    if (!row.wantsLogits && wanted.sample) row = request->sampler.prepare(vocab);
+  }
+  return sampling;
+}
+
+void Replica::takeTokens(const StepPlan& plan, int64_t firstRow, std::span<const int32_t> tokens) {
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    const StepPlan::LogitsRow& wanted = plan.logits[firstRow + static_cast<int64_t>(i)];
+    Request* request = requestOf(plan, wanted);
+    if (!request || !wanted.sample || wanted.promptPosition >= 0 || request->sampler.needsLogits()) continue;
+    if (!request->sampler.accept(tokens[i])) {
+      request->poisoned = true;
+      continue;
+    }
+    request->next.push_back(TokenOutput{tokens[i], {}, {}});
+  }
+}
+
 void Replica::takeLogits(const StepPlan& plan, int64_t firstRow, int64_t rows, float* logits, int64_t vocab) {
   for (int64_t i = 0; i < rows; ++i) {
     const StepPlan::LogitsRow& wanted = plan.logits[firstRow + i];
-    Request* request = nullptr;
-    {
-      std::lock_guard lock(m_mutex);
-      const auto found = m_requests.find(static_cast<RequestId>(plan.sequences[wanted.sequence]));
-      if (found != m_requests.end()) request = found->second.get();
-    }
-    // A request that ends meanwhile is kept in m_retired until the step is done, so the pointer holds.
+    Request* request = requestOf(plan, wanted);
     if (!request) continue;
     const std::span<float> row(logits + i * vocab, static_cast<size_t>(vocab));
     if (wanted.promptPosition >= 0) {

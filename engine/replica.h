@@ -51,6 +51,8 @@ class Replica final : public LogitsConsumer {
   // LogitsConsumer, on the last stage's thread.
   void takeLogits(const StepPlan& plan, int64_t firstRow, int64_t rows, float* logits, int64_t vocab) override;
   void stepDone(const SharedStepPlan& plan) override;
+  std::vector<RowSampling> deviceSampling(const StepPlan& plan, int64_t firstRow, int64_t rows, int64_t vocab) override;
+  void takeTokens(const StepPlan& plan, int64_t firstRow, std::span<const int32_t> tokens) override;
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -70,6 +72,8 @@ class Replica final : public LogitsConsumer {
     GenerationUpdate update;
   };
 
+  // The request of a row, or null when it ended. One that ends meanwhile is kept in m_retired until the step is done, so the pointer holds.
+  Request* requestOf(const StepPlan& plan, const StepPlan::LogitsRow& row);
   void fail(const Error& error);
   void pump();                        // lock held: hands out steps while the pipeline has room
   void deliver();                     // lock not held: sends what stands in m_outbox, in order, one thread at a time

@@ -197,6 +197,18 @@ Result<DeviceKind> chooseDevice(const ServeArguments& arguments, const FoundDevi
   return DeviceKind::Cpu;
 }
 
+// Devices without bfloat16 compute, and what their user may choose.
+void warnOfBfloat16(const Prepared& prepared, Log& log) {
+  for (const RankSlice& rank : prepared.layout.ranks) {
+    const GpuSpec& spec = prepared.machine.gpus[static_cast<size_t>(rank.gpu)].spec;
+    if (!spec.computeCapability || *spec.computeCapability >= 8.0) continue;
+    log.warning(fmt::format("cuda:{} ({}, compute capability {:.1f}) has no bfloat16: plain matrices stay bfloat16 and are multiplied in float32, which is "
+                            "slow; --dtype float16 uses its tensor cores, --dtype float32 is exact",
+                            rank.gpu, spec.name, *spec.computeCapability));
+    return;
+  }
+}
+
 Result<Prepared> prepare(ServeArguments& arguments, Log& log) {
   auto model = openModel(arguments.model);
   if (!model) return pass(model);
@@ -260,9 +272,11 @@ Result<Prepared> prepare(ServeArguments& arguments, Log& log) {
   options.maxNumSeqs = arguments.maxNumSeqs;
   options.maxNumBatchedTokens = arguments.maxNumBatchedTokens;
   options.gpuMemoryUtilization = arguments.gpuMemoryUtilization;
+  options.enforceEager = arguments.enforceEager;
   auto resolved = resolveHeadroomOptions(prepared.model, prepared.machine, options);
   if (!resolved) return pass(resolved);
   prepared.options = std::move(*resolved);
+  if (prepared.device == DeviceKind::Cuda && prepared.options.dtype == DType::BF16) warnOfBfloat16(prepared, log);
   return prepared;
 }
 
@@ -426,6 +440,7 @@ std::vector<CLI::Option*> addServeOptions(CLI::App& command, ServeArguments& a) 
       .add_option("--speculative-tokens", a.speculativeTokens,
                   "Tokens that a step may guess for a request from what its text repeats; 0 for none (8; on CUDA 0)")
       ->check(CLI::Range(0, 64));
+  command.add_flag("--enforce-eager", a.enforceEager, "No CUDA graphs: less memory, slower decoding");
   const std::vector<CLI::Option*> all = command.get_options();
   return {all.begin() + static_cast<ptrdiff_t>(before), all.end()};
 }

@@ -26,6 +26,7 @@ struct ServeArguments {
   std::optional<double> gpuMemoryUtilization;
   bool noPrefixCaching = false;
   std::optional<int64_t> speculativeTokens;
+  bool enforceEager = false;
   double drainSeconds = 30;
 };
 

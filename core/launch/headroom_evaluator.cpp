@@ -3,6 +3,7 @@
 // ranks or stages have in common is computed once.
 #include "core/launch/evaluator.h"
 #include "core/layout/stage_balance.h"
+#include "core/memory/cuda_types.h"
 #include "core/memory/workspace.h"
 
 #include <algorithm>
@@ -28,6 +29,13 @@ class HeadroomEvaluator : public LayoutEvaluator {
       std::string missing;
       for (const std::string& part : model.config.missingInEngine) missing += (missing.empty() ? "" : ", ") + part;
       m_missing = LazyList<Reason>{{"headroom.missing", "the engine cannot run this model yet: " + missing, "plan with another --engine"}};
+    }
+    const bool onHost = std::all_of(machine.gpus.begin(), machine.gpus.end(), [](const MachineGpu& gpu) { return gpu.spec.hostDevice; });
+    if (const TensorEntry* other = onHost ? nullptr : heldByNoCudaDevice(model, m_limits.computeDType); other && m_missing.empty()) {
+      const DType type = loadedDType(*other, m_limits.computeDType);
+      m_missing = LazyList<Reason>{{"headroom.cuda_types",
+                                    fmt::format("{} has element type {}, expected on CUDA devices {}", other->name, dtypeName(type), kCudaTypes),
+                                    "open the model in another quantization, or serve it with --device cpu"}};
     }
   }
 
@@ -98,6 +106,9 @@ class HeadroomEvaluator : public LayoutEvaluator {
         part.weights = m_table.stageBytes(same.shares, layers, stage == 0, stage == pp - 1);
         for (size_t kind = 0; kind < count.size(); ++kind) part.cacheUnit += same.cacheOfKind[kind] * count[kind];
         part.activations = activations(tp, pp, stage, layers, same, count);
+        RankSlice slice = same.slice;
+        slice.layers = layers;
+        part.graphs = graphBytes(m_model.config, slice, m_limits);
         made->parts.push_back(part);
       }
     }

@@ -127,6 +127,7 @@ LaunchCommand headroomCommand(const PlanReport& report, const LayoutPlan& layout
   }
   command.option("--max-model-len", std::to_string(options.maxModelLen), "tokens of one request, prompt and answer");
   command.option("--dtype", std::string(dtypeName(options.dtype)), "type of weights and arithmetic");
+  if (options.enforceEager && !host) command.option("--enforce-eager", "", "no CUDA graphs: less memory, slower decoding");
   return command.take();
 }
 

@@ -81,7 +81,7 @@ int64_t tokensThatFit(const ModelSource& model, const Machine& machine, const Re
     if (rank.gpu < 0 || rank.gpu >= machine.size()) return -1;
     const double budget = static_cast<double>(machine.gpus[rank.gpu].totalMemory.count()) * options.gpuMemoryUtilization;
     rooms.push_back({Bytes(static_cast<int64_t>(budget) / ranksOnGpu[rank.gpu]) -
-                         weightBytes(model, rank, layout.tp, limits.computeDType),
+                         weightBytes(model, rank, layout.tp, limits.computeDType) - graphBytes(model.config, rank, limits),
                      kvBytesPerBlock(model.config, rank, limits)});
   }
   // Blocks that the tightest rank has room for when the engine is sized for `length`; negative when not even its buffers fit.
@@ -115,6 +115,7 @@ EngineLimits engineLimits(const ResolvedOptions& options) {
   limits.maxModelLen = options.maxModelLen;
   limits.maxNumSeqs = options.maxNumSeqs;
   limits.maxNumBatchedTokens = options.maxNumBatchedTokens;
+  limits.graphs = !options.enforceEager;
   return limits;
 }
 
@@ -152,7 +153,7 @@ Result<ResolvedOptions> resolveHeadroomDefaults(const ModelSource& model, const 
   resolved.maxNumSeqs = options.maxNumSeqs.value_or(host ? kHostSequences : kGpuSequences);
   resolved.maxNumBatchedTokens = options.maxNumBatchedTokens.value_or(host ? kHostBatchedTokens : kGpuBatchedTokens);
   resolved.gpuMemoryUtilization = options.gpuMemoryUtilization.value_or(kUtilization);
-  resolved.enforceEager = options.enforceEager;
+  resolved.enforceEager = options.enforceEager || host;  // host devices record nothing
   resolved.concurrency = options.concurrency;
   resolved.inputLen = options.inputLen.value_or(0);
   resolved.outputLen = options.outputLen.value_or(0);

@@ -77,6 +77,30 @@ Bytes kvBytesPerBlock(const ModelConfig& config, const RankSlice& rank, const En
   return bytes;
 }
 
+std::vector<int64_t> graphBatches(const EngineLimits& limits) {
+  constexpr int64_t kMost = 256;
+  std::vector<int64_t> batches;
+  if (!limits.graphs) return batches;
+  const int64_t most = std::min({kMost, limits.maxNumSeqs, limits.maxNumBatchedTokens});
+  for (int64_t batch = 1; batch < most; batch += batch < 8 ? batch : batch < 64 ? 8 : 16) batches.push_back(batch);
+  if (most > 0) batches.push_back(most);
+  return batches;
+}
+
+Bytes graphBytes(const ModelConfig& config, const RankSlice& rank, const EngineLimits& limits) {
+  constexpr Bytes kLaunchBytes(2048);  // of one recorded launch
+  constexpr int64_t kLaunchesOfStep = 16, kLaunchesOfLayer = 48, kMoreOfLatent = 24, kMoreOfLatentHead = 4, kMoreOfExperts = 24;
+  int64_t launches = kLaunchesOfStep;
+  for (int64_t index = rank.layers.begin; index < rank.layers.end; ++index) {
+    const LayerSpec& layer = config.layers[index];
+    launches += kLaunchesOfLayer;
+    if (layer.attention == AttentionKind::Latent)
+      launches += kMoreOfLatent + kMoreOfLatentHead * qHeadsOfLayer(config, rank, layer).size();
+    if (layer.ffn == FfnKind::MixtureOfExperts) launches += kMoreOfExperts;
+  }
+  return kLaunchBytes * (launches * static_cast<int64_t>(graphBatches(limits).size()));
+}
+
 Result<EngineMemoryPlan> planEngineMemory(const ModelSource& model, const ParallelLayout& layout, const Machine& machine,
                                           const EngineLimits& limits, double utilization) {
   std::map<int, int> ranksOnGpu;
@@ -95,9 +119,10 @@ Result<EngineMemoryPlan> planEngineMemory(const ModelSource& model, const Parall
     RankMemory memory;
     memory.weights = weightBytes(model, rank, layout.tp, limits.computeDType);
     memory.activations = activationBytes(model.config, rank, layout.tp, layout.pp, limits);
+    memory.graphs = graphBytes(model.config, rank, limits);
     const MachineGpu& gpu = machine.gpus[rank.gpu];
     const Bytes budget(static_cast<int64_t>(static_cast<double>(gpu.totalMemory.count()) * utilization) / ranksOnGpu[rank.gpu]);
-    room.push_back(budget - memory.weights - memory.activations);
+    room.push_back(budget - memory.weights - memory.activations - memory.graphs);
     perBlock.push_back(kvBytesPerBlock(model.config, rank, limits));
     plan.ranks.push_back(memory);
     if (perBlock.back().count() == 0) continue;  // no cache here, nothing to fill
@@ -119,7 +144,8 @@ Result<EngineMemoryPlan> planEngineMemory(const ModelSource& model, const Parall
     const size_t i = static_cast<size_t>(tightest - layout.ranks.data());
     const MachineGpu& gpu = machine.gpus[tightest->gpu];
     const Bytes cache = perBlock[i] * needed;
-    const Bytes have = room[i] + plan.ranks[i].weights + plan.ranks[i].activations;
+    const RankMemory& planned = plan.ranks[i];
+    const Bytes fixed = planned.weights + planned.activations + planned.graphs, have = room[i] + fixed;
     // MiB for small devices, so that no part prints as 0.00.
     const bool small = have < 4_GiB && gpu.totalMemory < 4_GiB;
     auto amount = [&](Bytes bytes) { return fmt::format("{:.{}f}", bytes.gib() * (small ? 1024 : 1), small ? 1 : 2); };
@@ -128,9 +154,10 @@ Result<EngineMemoryPlan> planEngineMemory(const ModelSource& model, const Parall
         fmt::format("rank {} (stage {}, GPU {})", tightest->rank, tightest->stage, gpu.index),
         fmt::format("a budget of {} {} ({:g} x {} {}{})", amount(have), unit, utilization, amount(gpu.totalMemory), unit,
                     ranksOnGpu[tightest->gpu] > 1 ? fmt::format(" for {} ranks", ranksOnGpu[tightest->gpu]) : ""),
-        fmt::format("{} {} (weights {} + activations {} + {} for one sequence of {} tokens)",
-                    amount(plan.ranks[i].weights + plan.ranks[i].activations + cache), unit, amount(plan.ranks[i].weights),
-                    amount(plan.ranks[i].activations), amount(cache), limits.maxModelLen),
+        fmt::format("{} {} (weights {} + activations {}{} + {} for one sequence of {} tokens)", amount(fixed + cache), unit,
+                    amount(planned.weights), amount(planned.activations),
+                    planned.graphs.count() > 0 ? " + graphs " + amount(planned.graphs) : std::string(), amount(cache),
+                    limits.maxModelLen),
         "lower the maximum length, give the device more memory, or use more ranks");
   }
   plan.kvBlocks = blocks;

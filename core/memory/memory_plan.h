@@ -17,7 +17,14 @@ struct EngineLimits {
   int64_t maxNumSeqs = 0;           // sequences in one step
   int64_t maxNumBatchedTokens = 0;  // tokens in one step
   int64_t blockTokens = 16;         // tokens of a KV block
+  bool graphs = false;              // steps that only generate are recorded as CUDA graphs and replayed
 };
+
+// Sequences of the steps that are recorded, ascending: a step of fewer runs as the next of these. Empty without graphs.
+std::vector<int64_t> graphBatches(const EngineLimits& limits);
+// What the driver takes for the recorded steps of a rank, by the most launches a layer has. An estimate: the driver says nothing
+// of the size of a graph before it is made, so the engine shows what it measured beside it.
+Bytes graphBytes(const ModelConfig& config, const RankSlice& rank, const EngineLimits& limits);
 
 // Type in which Headroom holds a tensor: block-quantized types as stored; vectors (norms, biases) F32; other floating matrices in
 // computeDType. A GGUF's floating matrices follow the same rule.

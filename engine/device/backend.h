@@ -8,8 +8,10 @@
 
 #include "core/model/model_config.h"
 #include "core/result.h"
+#include "engine/device/row_sampling.h"
 #include "engine/device/tensor.h"
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <stdexcept>
@@ -121,6 +123,12 @@ class Backend {
   virtual Bytes allocatedBytes() const = 0;
   virtual void copyToDevice(void* to, const void* from, Bytes size) = 0;
   virtual void copyToHost(void* to, const void* from, Bytes size) = 0;
+  // Rows of 4-byte numbers without gaps into a view whose rows may have some.
+  virtual void copyRowsToDevice(TensorView to, const void* from) {
+    const Bytes size = storageBytes(to.dtype, to.cols);
+    for (int64_t row = 0; row < to.rows; ++row)
+      copyToDevice(to.row<int32_t>(row), static_cast<const std::byte*>(from) + row * size.count(), size);
+  }
   // The host address of device memory where the host may read it in place (CPU), else null. Valid after sync().
   virtual const void* hostAddress(const void* device) const = 0;
 
@@ -162,6 +170,28 @@ class Backend {
   virtual void gatherRows(TensorView out, TensorView in, TensorView rows) = 0;  // out(i) = in(rows[i])
   // Waits for all launched operations; the first failure since the last sync.
   virtual Status sync() = 0;
+
+  // ---- recording; a device that launches each operation as it comes has none
+  virtual bool records() const { return false; }
+  // What `launch` launches is recorded in place of running, for replay() with the same memory and whatever it then holds.
+  // `launch` neither copies from or to the host nor waits, and has run at least once before, so that all it needs is there.
+  // Returns the recording's number.
+  virtual Result<int> record([[maybe_unused]] const std::function<Status()>& launch) {
+    return failure(info().name, "a device that records nothing");
+  }
+  // Launches a recording. False: memory that it uses has moved since, and it is of no more use.
+  virtual bool replay([[maybe_unused]] int recording) { return false; }
+  // What the device has taken for all recordings, measured.
+  virtual Bytes recordedBytes() const { return {}; }
+
+  // ---- sampling; a device without it hands out logits instead
+  virtual bool samples() const { return false; }
+  // ids (1, rows) I32 = the next token of each row of logits F32 (rows, vocabulary), which are changed; -1 where no logit is a
+  // number above minus infinity, or nothing is allowed. The rules are engine/sample/sampler.h's.
+  virtual void sampleRows([[maybe_unused]] TensorView ids, [[maybe_unused]] TensorView logits,
+                          [[maybe_unused]] std::span<const RowSampling> rows) {
+    lacks("sampleRows");
+  }
 
   // ---- operations of some architectures only. A device that has none of its own throws, and the rank fails with its name.
   // Mixture of experts. ids I32 and weights F32 (tokens, expertsPerToken) from logits F32 (tokens, experts), a token's best

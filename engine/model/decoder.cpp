@@ -71,22 +71,142 @@ void Decoder::uploadFrequencies() {
 
 Status Decoder::run(const SharedStepPlan& plan) {
   if (Status status = checkFits(*plan); !status) return status;
-  Step step = upload(*plan);
-  if (Status status = takeInput(step); !status) return status;
+  if (const int64_t batch = batchFor(*plan); batch > 0) {
+    if (Status status = runRecorded(*plan, batch); !status) return status;
+  } else {
+    Step step = upload({plan->tokenIds, plan->positions, plan->slots, plan->sequenceStart, plan->contextLength, plan->stateSlots,
+                        plan->blockTable, plan->blocksPerSequence},
+                       plan->blocksPerSequence);
+    angles(step);
+    if (Status status = m_context.fromPrevious ? m_context.fromPrevious->receive(step.hidden) : embed(step); !status)
+      return status;
+    if (Status status = runLayers(step); !status) return status;
+    if (m_context.toNext) {
+      if (Status status = m_backend.sync(); !status) return status;
+      return m_context.toNext->send(step.hidden);
+    }
+    if (Status status = project(step, *plan); !status) return status;
+  }
+  if (m_context.toNext) return {};
+  if (Status status = m_backend.sync(); !status) return status;
+  if (m_context.consumer) m_context.consumer->stepDone(plan);
+  return {};
+}
+
+Status Decoder::runLayers(Step& step) {
   m_branchPending = false;
   for (int64_t i = 0; i < m_context.rank.layers.size(); ++i) {
     if (m_context.cancelled && m_context.cancelled->load(std::memory_order_relaxed)) return failure("step", "a request to stop");
     if (Status status = runLayer(step, i); !status) return status;
   }
   addBranch(step);
+  return {};
+}
+
+// ---- steps that only generate, recorded
+
+bool Decoder::canRecord(int64_t batch) const {
+  const WorkspaceShape& shape = m_workspace.shape();
+  return batch <= shape.tokens && batch <= shape.sequences && (!m_context.rank.projects || batch <= shape.logitsRows) &&
+         m_context.communicator.replays(storageBytes(DType::F32, batch * m_config.hiddenSize).count());
+}
+
+// The recorded step that takes the plan; 0: none does.
+int64_t Decoder::batchFor(const StepPlan& plan) const {
+  const auto sequences = static_cast<int64_t>(plan.sequences.size());
+  if (plan.tokens() != sequences || static_cast<int64_t>(plan.logits.size()) != sequences) return 0;
+  const auto found = m_recordings.lower_bound(sequences);
+  return found == m_recordings.end() ? 0 : found->first;
+}
+
+// The plan's sequences and, up to `batch`, rows without one: a token that is stored nowhere and sees one token of block 0.
+Decoder::Step Decoder::uploadBatch(const StepPlan& plan, int64_t batch) {
+  const auto rows = static_cast<size_t>(batch);
+  m_batch = plan;
+  m_batch.tokenIds.resize(rows, 0);
+  m_batch.positions.resize(rows, 0);
+  m_batch.slots.resize(rows, -1);
+  m_batch.contextLength.resize(rows, 1);
+  m_batch.stateSlots.resize(rows, -1);
+  m_batch.blocksPerSequence = std::max<int64_t>(plan.blocksPerSequence, 1);
+  m_batch.blockTable.resize(rows * static_cast<size_t>(m_batch.blocksPerSequence), 0);
+  m_batch.sequenceStart.resize(rows + 1);
+  for (size_t i = 0; i <= rows; ++i) m_batch.sequenceStart[i] = static_cast<int32_t>(i);
+  return upload({m_batch.tokenIds, m_batch.positions, m_batch.slots, m_batch.sequenceStart, m_batch.contextLength,
+                 m_batch.stateSlots, m_batch.blockTable, m_batch.blocksPerSequence},
+                m_workspace.shape().blocksPerSequence);
+}
+
+// All between what comes from the host or the stage before and what goes to the next stage or the sampler.
+Status Decoder::generateForward(Step& step) {
+  angles(step);
+  if (!m_context.fromPrevious)
+    if (Status status = embed(step); !status) return status;
+  if (Status status = runLayers(step); !status) return status;
+  if (m_context.toNext) return {};
+  const TensorView last = m_workspace.view("last_hidden", DType::F32, step.tokens, m_config.hiddenSize);
+  norm(last, step.hidden, m_weights.finalNorm, m_weights.finalNormBias);
+  if (const auto logits = logitsOf(last); !logits) return tl::unexpected(logits.error());
+  return {};
+}
+
+Status Decoder::recordBatch(int64_t batch) {
+  Step step = uploadBatch({}, batch);
+  if (Status status = generateForward(step); !status) return status;  // takes the memory that it needs
+  Result<int> recording = m_backend.record([&] { return generateForward(step); });
+  if (!recording) return tl::unexpected(recording.error());
+  m_recordings[batch] = *recording;
+  return {};
+}
+
+Status Decoder::recordSteps() {
+  if (!m_backend.records()) return {};
+  const std::vector<int64_t> batches = graphBatches(m_context.limits);
+  if (batches.empty() || !canRecord(batches.front())) return {};
+  // The longest prompt first, so that no later one moves the memory of recordings.
+  StepPlan prompt;
+  const int64_t tokens = std::min(m_workspace.shape().tokens, m_context.limits.maxModelLen);
+  prompt.tokenIds.assign(static_cast<size_t>(tokens), 0);
+  prompt.slots.assign(static_cast<size_t>(tokens), -1);
+  for (int64_t i = 0; i < tokens; ++i) prompt.positions.push_back(static_cast<int32_t>(i));
+  prompt.sequenceStart = {0, static_cast<int32_t>(tokens)};
+  prompt.contextLength = {static_cast<int32_t>(tokens)};
+  prompt.stateSlots = {-1};
+  prompt.blocksPerSequence = ceilDiv(tokens, m_context.limits.blockTokens);
+  prompt.blockTable.assign(static_cast<size_t>(prompt.blocksPerSequence), 0);
+  Step step = upload({prompt.tokenIds, prompt.positions, prompt.slots, prompt.sequenceStart, prompt.contextLength,
+                      prompt.stateSlots, prompt.blockTable, prompt.blocksPerSequence},
+                     prompt.blocksPerSequence);
+  angles(step);
+  if (!m_context.fromPrevious)
+    if (Status status = embed(step); !status) return status;
+  if (Status status = runLayers(step); !status) return status;
+  for (auto batch = batches.rbegin(); batch != batches.rend(); ++batch)
+    if (canRecord(*batch))
+      if (Status status = recordBatch(*batch); !status) return status;
+  return m_backend.sync();
+}
+
+Status Decoder::runRecorded(const StepPlan& plan, int64_t batch) {
+  Step step = uploadBatch(plan, batch);
+  const TensorView hidden = step.hidden.head(plan.tokens());  // neighbours know only these
+  if (m_context.fromPrevious)
+    if (Status status = m_context.fromPrevious->receive(hidden); !status) return status;
+  if (m_backend.replay(m_recordings.at(batch))) {
+    ++m_replayed;
+  } else {
+    if (Status status = generateForward(step); !status) return status;
+    Result<int> recording = m_backend.record([&] { return generateForward(step); });
+    if (!recording) return tl::unexpected(recording.error());
+    m_recordings[batch] = *recording;
+  }
   if (m_context.toNext) {
     if (Status status = m_backend.sync(); !status) return status;
-    return m_context.toNext->send(step.hidden);
+    return m_context.toNext->send(hidden);
   }
-  if (Status status = project(step, *plan); !status) return status;
-  if (Status status = m_backend.sync(); !status) return status;
-  if (m_context.consumer) m_context.consumer->stepDone(plan);
-  return {};
+  const int64_t columns = m_context.rank.tpRank == 0 ? m_config.vocabSize : 0;
+  return handOut(plan, 0, m_workspace.view("logits", DType::F32, plan.tokens(), columns),
+                 m_workspace.view("logits_rows", DType::I32, 1, plan.tokens()));
 }
 
 Status Decoder::checkFits(const StepPlan& plan) const {
@@ -105,29 +225,40 @@ Status Decoder::checkFits(const StepPlan& plan) const {
   return {};
 }
 
-Decoder::Step Decoder::upload(const StepPlan& plan) {
+Decoder::Step Decoder::upload(const Arrays& arrays, int64_t tableStride) {
   Step step;
-  step.tokens = plan.tokens();
-  const int64_t sequences = static_cast<int64_t>(plan.sequences.size());
-  auto uploaded = [&](const char* buffer, int64_t rows, int64_t columns, const std::vector<int32_t>& values) {
-    const TensorView view = m_workspace.view(buffer, DType::I32, rows, columns);
-    if (view.data && rows * columns > 0)
-      m_backend.copyToDevice(view.data, values.data(), storageBytes(DType::I32, rows * columns));
+  step.tokens = static_cast<int64_t>(arrays.tokenIds.size());
+  const auto sequences = static_cast<int64_t>(arrays.contextLength.size());
+  auto uploaded = [&](const char* buffer, int64_t columns, const std::vector<int32_t>& values) {
+    const TensorView view = m_workspace.view(buffer, DType::I32, 1, columns);
+    if (view.data && columns > 0) m_backend.copyToDevice(view.data, values.data(), storageBytes(DType::I32, columns));
     return view;
   };
-  step.ids = uploaded("token_ids", 1, step.tokens, plan.tokenIds);
-  step.positions = uploaded("positions", 1, step.tokens, plan.positions);
-  step.slots = uploaded("slots", 1, step.tokens, plan.slots);
+  step.ids = uploaded("token_ids", step.tokens, arrays.tokenIds);
+  step.positions = uploaded("positions", step.tokens, arrays.positions);
+  step.slots = uploaded("slots", step.tokens, arrays.slots);
   step.batch.sequences = sequences;
-  step.batch.sequenceStart = uploaded("sequence_start", 1, sequences + 1, plan.sequenceStart);
-  step.batch.contextLength = uploaded("context_length", 1, sequences, plan.contextLength);
-  if (m_workspace.shape().stateElements > 0) step.batch.stateSlots = uploaded("state_slots", 1, sequences, plan.stateSlots);
-  step.batch.blockTable = uploaded("block_table", sequences, plan.blocksPerSequence, plan.blockTable);
+  step.batch.sequenceStart = uploaded("sequence_start", sequences + 1, arrays.sequenceStart);
+  step.batch.contextLength = uploaded("context_length", sequences, arrays.contextLength);
+  if (m_workspace.shape().stateElements > 0) step.batch.stateSlots = uploaded("state_slots", sequences, arrays.stateSlots);
+  TensorView table = m_workspace.view("block_table", DType::I32, sequences, tableStride);
+  step.batch.blockTable = table;
+  table.cols = arrays.blocksPerSequence;
+  if (table.data && table.rows * table.cols > 0) {
+    if (table.cols == table.stride)
+      m_backend.copyToDevice(table.data, arrays.blockTable.data(), storageBytes(DType::I32, table.rows * table.cols));
+    else
+      m_backend.copyRowsToDevice(table, arrays.blockTable.data());
+  }
 
   const int64_t hidden = m_config.hiddenSize;
   step.hidden = m_workspace.view("hidden", DType::F32, step.tokens, hidden);
   step.normed = m_workspace.view("normed", DType::F32, step.tokens, hidden);
   step.branch = m_workspace.view("branch", DType::F32, step.tokens, hidden);
+  return step;
+}
+
+void Decoder::angles(Step& step) {
   const WorkspaceShape& shape = m_workspace.shape();
   const auto* frequencies = static_cast<const double*>(m_workspace.view("rope_frequencies", DType::F64, 0, 0).data);
   if (shape.rotaryDim > 0) {
@@ -138,11 +269,9 @@ Decoder::Step Decoder::upload(const StepPlan& plan) {
     step.localAngles = m_workspace.view("local_rope_angles", DType::F32, step.tokens, shape.localRotaryDim);
     m_backend.ropeAngles(step.localAngles, step.positions, frequencies + shape.rotaryDim / 2, m_localRope.factor);
   }
-  return step;
 }
 
-Status Decoder::takeInput(Step& step) {
-  if (m_context.fromPrevious) return m_context.fromPrevious->receive(step.hidden);
+Status Decoder::embed(Step& step) {
   m_backend.embed(step.hidden, m_weights.embedding, step.ids, m_embeddingIsSplit ? m_context.rank.vocabulary.begin : 0);
   if (m_embeddingIsSplit) {
     if (Status status = m_context.communicator.allReduceSum(step.hidden); !status) return status;
@@ -483,7 +612,6 @@ Status Decoder::project(Step& step, const StepPlan& plan) {
 }
 
 Status Decoder::projectRows(Step& step, const StepPlan& plan, int64_t firstRow, int64_t rows) {
-  const bool isFirst = m_context.rank.tpRank == 0;
   m_rows.clear();
   for (int64_t i = 0; i < rows; ++i) m_rows.push_back(plan.logits[static_cast<size_t>(firstRow + i)].row);
   const TensorView indices = m_workspace.view("logits_rows", DType::I32, 1, rows);
@@ -491,11 +619,18 @@ Status Decoder::projectRows(Step& step, const StepPlan& plan, int64_t firstRow, 
   const TensorView last = m_workspace.view("last_hidden", DType::F32, rows, m_config.hiddenSize);
   m_backend.gatherRows(last, step.hidden, indices);
   norm(last, last, m_weights.finalNorm, m_weights.finalNormBias);
+  const Result<TensorView> logits = logitsOf(last);
+  if (!logits) return tl::unexpected(logits.error());
+  return handOut(plan, firstRow, *logits, indices);
+}
 
-  const TensorView all = m_workspace.view("logits", DType::F32, rows, isFirst ? m_config.vocabSize : 0);
-  if (!m_headIsSplit && !isFirst) return {};  // rank 0 has the whole head
+// The whole logits on rank 0 of normed hidden states; other ranks have none of them.
+Result<TensorView> Decoder::logitsOf(TensorView last) {
+  const bool isFirst = m_context.rank.tpRank == 0;
+  const TensorView all = m_workspace.view("logits", DType::F32, last.rows, isFirst ? m_config.vocabSize : 0);
+  if (!m_headIsSplit && !isFirst) return all;  // rank 0 has the whole head
   const int64_t columns = m_headIsSplit ? m_vocabularyOfRank[static_cast<size_t>(m_context.rank.tpRank)] : m_config.vocabSize;
-  const TensorView own = isFirst ? all.columns(0, columns) : m_workspace.view("local_logits", DType::F32, rows, columns);
+  const TensorView own = isFirst ? all.columns(0, columns) : m_workspace.view("local_logits", DType::F32, last.rows, columns);
   if (columns > 0) {
     const std::array tasks{LinearTask{own, &m_weights.projection(), floats(m_weights.headBias)}};
     m_backend.linear(last, tasks);
@@ -503,9 +638,32 @@ Status Decoder::projectRows(Step& step, const StepPlan& plan, int64_t firstRow, 
     if (m_traits.finalSoftcap != 0.0) m_backend.softcap(own, m_traits.finalSoftcap);
   }
   if (m_headIsSplit) {
-    if (Status status = m_context.communicator.gatherColumns(all, own, m_vocabularyOfRank); !status) return status;
+    if (Status status = m_context.communicator.gatherColumns(all, own, m_vocabularyOfRank); !status)
+      return tl::unexpected(status.error());
   }
+  return all;
+}
+
+// Tokens, where the device samples and nobody asks for more; else the logits. `ids`: room for an id a row.
+Status Decoder::handOut(const StepPlan& plan, int64_t firstRow, TensorView all, TensorView ids) {
   if (!m_context.consumer) return {};
+  const int64_t rows = all.rows;
+  std::vector<RowSampling> sampling;
+  if (m_backend.samples()) sampling = m_context.consumer->deviceSampling(plan, firstRow, rows, all.cols);
+  if (!sampling.empty()) {
+    m_tokens.resize(static_cast<size_t>(rows));
+    m_backend.sampleRows(ids, all, sampling);
+    m_backend.copyToHost(m_tokens.data(), ids.data, storageBytes(DType::I32, rows));
+    for (int64_t row = 0; row < rows; ++row)
+      if (sampling[static_cast<size_t>(row)].wantsLogits)
+        m_backend.copyToHost(m_hostLogits.data() + row * all.cols, all.row<float>(row), storageBytes(DType::F32, all.cols));
+    if (Status status = m_backend.sync(); !status) return status;
+    m_context.consumer->takeTokens(plan, firstRow, m_tokens);
+    for (int64_t row = 0; row < rows; ++row)
+      if (sampling[static_cast<size_t>(row)].wantsLogits)
+        m_context.consumer->takeLogits(plan, firstRow + row, 1, m_hostLogits.data() + row * all.cols, all.cols);
+    return {};
+  }
   if (Status status = m_backend.sync(); !status) return status;
   auto* logits = static_cast<float*>(const_cast<void*>(m_backend.hostAddress(all.data)));
   if (!logits) {

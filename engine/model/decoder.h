@@ -14,6 +14,7 @@
 #include "engine/weights/weight_loader.h"
 
 #include <atomic>
+#include <map>
 
 namespace headroom::engine {
 
@@ -40,6 +41,12 @@ class Decoder {
   // hidden states on or the logits to the consumer.
   Status run(const SharedStepPlan& plan);
 
+  // Records the steps that only generate, one for each of core's graphBatches, where the device and the communicator can; all
+  // ranks together, before the first step. Later steps of as many sequences, or fewer, are then replayed.
+  Status recordSteps();
+  // Steps that were replayed.
+  int64_t replayed() const { return m_replayed; }
+
  private:
   // Views of this step.
   struct Step {
@@ -48,10 +55,25 @@ class Decoder {
     AttentionBatch batch;
   };
 
+  // The arrays of a step as they are uploaded: a plan's own, or with rows without a sequence behind them.
+  struct Arrays {
+    const std::vector<int32_t>&tokenIds, &positions, &slots, &sequenceStart, &contextLength, &stateSlots, &blockTable;
+    int64_t blocksPerSequence = 0;
+  };
+
   Status checkFits(const StepPlan& plan) const;
+  bool canRecord(int64_t batch) const;
+  int64_t batchFor(const StepPlan& plan) const;
+  Step uploadBatch(const StepPlan& plan, int64_t batch);
+  Status runRecorded(const StepPlan& plan, int64_t batch);
+  Status generateForward(Step& step);
+  Status recordBatch(int64_t batch);
+  Status runLayers(Step& step);
+  void angles(Step& step);
+  Status embed(Step& step);
+  Result<TensorView> logitsOf(TensorView last);
   void uploadFrequencies();
-  Step upload(const StepPlan& plan);
-  Status takeInput(Step& step);
+  Step upload(const Arrays& arrays, int64_t tableStride);
   Status runLayer(Step& step, int64_t indexInStage);
   Status attention(Step& step, int64_t indexInStage, TensorView in);
   void linearAttention(Step& step, int64_t indexInStage, TensorView in);
@@ -73,6 +95,7 @@ class Decoder {
   void norm(TensorView out, TensorView in, const DeviceBuffer& weight, const DeviceBuffer& bias);
   Status project(Step& step, const StepPlan& plan);
   Status projectRows(Step& step, const StepPlan& plan, int64_t firstRow, int64_t rows);
+  Status handOut(const StepPlan& plan, int64_t firstRow, TensorView logits, TensorView ids);
 
   const RankContext m_context;
   const ModelConfig& m_config;
@@ -86,8 +109,12 @@ class Decoder {
   std::vector<int64_t> m_vocabularyOfRank;  // columns of each TP rank's logits
   std::vector<int32_t> m_rows;              // of the batch, for one chunk of logits
   std::vector<float> m_hostLogits;          // where device memory cannot be read in place
+  std::vector<int32_t> m_tokens;            // that the device sampled
   std::vector<int64_t> m_stateBegin;        // of each layer in the buffer of states, in elements
   bool m_branchPending = false;             // hidden lacks the last branch's output
+  std::map<int64_t, int> m_recordings;      // by sequences
+  StepPlan m_batch;                         // of a recorded step: the plan's arrays and rows without a sequence
+  int64_t m_replayed = 0;
 };
 
 }  // namespace headroom::engine

@@ -2,6 +2,7 @@
 // A thread a rank. What a rank's peers may still write into (its buffers) is freed only after all threads have ended.
 #include "engine/model/rank_group.h"
 
+#include "core/memory/cuda_types.h"
 #include "engine/model/decoder.h"
 #include "engine/model/fault_injection.h"
 #include "engine/model/step_feed.h"
@@ -22,7 +23,7 @@ constexpr auto kProgressInterval = std::chrono::milliseconds(50);
 
 // Figures that other threads read while the rank works.
 struct RankFigures {
-  std::atomic<int64_t> loadDone{0}, loadTotal{0}, weights{0}, kvCache{0}, activations{0}, deviceUsed{0};
+  std::atomic<int64_t> loadDone{0}, loadTotal{0}, weights{0}, kvCache{0}, activations{0}, graphs{0}, deviceUsed{0};
 };
 
 }  // namespace
@@ -151,6 +152,12 @@ struct RankGroup::Impl {
                      last ? &consumer : nullptr, &stopped},
                     rank.weights, rank.cache, rank.workspace);
     if (Status status = rank.backend->sync(); !status) return status;
+    if (limits.graphs && rank.backend->records()) {
+      // Ranks meet in its sums: none waits there for one that still loads.
+      if (!readyGate.arriveAndWait()) return {};
+      if (Status status = decoder.recordSteps(); !status) return status;
+      note(rank.figures.graphs, rank.backend->recordedBytes(), rank);
+    }
     if (ready.fetch_add(1, std::memory_order_acq_rel) + 1 == static_cast<int>(ranks.size()) && callbacks.loaded)
       callbacks.loaded();
     if (!readyGate.arriveAndWait()) return {};
@@ -192,6 +199,10 @@ struct RankGroup::Impl {
 
   Status checkSupported() const {
     if (options.device == DeviceKind::Cuda && !options.cuda) return failure("device", "no CUDA module", "an open CUDA module");
+    if (const TensorEntry* other = usesCuda() ? heldByNoCudaDevice(model, limits.computeDType) : nullptr)
+      return failure(other->name,
+                     fmt::format("element type {} on CUDA devices", dtypeName(loadedDType(*other, limits.computeDType))),
+                     kCudaTypes, "open the model in another quantization, or use --device cpu");
     if (usesCuda() && (limits.kvDType == DType::F8E5M2 || limits.kvDType == DType::I8))
       return failure("--kv-cache-dtype", limits.kvDType == DType::I8 ? "int8 on CUDA devices" : "fp8_e5m2 on CUDA devices", "float32, float16, bfloat16 or fp8_e4m3");
     if (!model.config.missingInEngine.empty())
@@ -263,7 +274,8 @@ struct RankGroup::Impl {
     state.device = deviceOf(rank);
     state.layers = slice.layers;
     state.planned = {planned.weights.count(), planned.kvCache.count(), planned.activations.count(), planned.graphs.count()};
-    state.allocated = {rank.figures.weights.load(), rank.figures.kvCache.load(), rank.figures.activations.load(), 0};
+    state.allocated = {rank.figures.weights.load(), rank.figures.kvCache.load(), rank.figures.activations.load(),
+                       rank.figures.graphs.load()};
     state.deviceUsedBytes = rank.figures.deviceUsed.load();
     state.deviceTotalBytes = machine.gpus[static_cast<size_t>(slice.gpu)].totalMemory.count();
     state.loadBytesDone = rank.figures.loadDone.load();

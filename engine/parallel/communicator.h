@@ -7,6 +7,7 @@
 #include "engine/device/tensor.h"
 
 #include <span>
+#include <string>
 
 namespace headroom::engine {
 
@@ -23,6 +24,10 @@ class Communicator {
   // out (rows, sum of columns) on rank 0 gets every rank's `in` (rows, own columns) side by side; on other ranks `out` is not touched.
   virtual Status gatherColumns(TensorView out, TensorView in, std::span<const int64_t> columnsOfRank) = 0;
   virtual void abort(const Error& reason) = 0;
+  // How collectives are done, for people; after attach().
+  virtual std::string description() const { return "through the host"; }
+  // Whether an all-reduce of so many bytes, and a gather, may be recorded with a step and replayed (Backend::record): the host has no part in them.
+  virtual bool replays([[maybe_unused]] int64_t bytes) const { return size() == 1; }
 };
 
 // Hidden states from a pipeline stage to the next, one link per TP rank. Bounded: send() waits only when `depth` messages are not yet received.

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/sample/sampler.h"
 
+#include "core/result.h"
 #include "engine/sample/token_constraint.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 
 namespace headroom::engine {
 
@@ -176,10 +178,57 @@ std::optional<Sampler::Choice> Sampler::sample(std::span<float> logits) {
   if (m_params.temperature >= kGreedyBelow) choice.token = draw(logits);
 
   if (m_params.logprobs) choice.logprobs = logprobsOf(untouched, choice.token, *m_params.logprobs);
-  if (m_params.constraint) m_params.constraint->accept(choice.token);
-  ++m_generated;
-  if (m_params.repetitionPenalty != 1.0 || m_params.frequencyPenalty != 0.0 || m_params.presencePenalty != 0.0) ++m_outputCounts[choice.token];
+  remember(choice.token);
   return choice;
+}
+
+void Sampler::remember(int32_t token) {
+  if (m_params.constraint) m_params.constraint->accept(token);
+  ++m_generated;
+  if (m_params.repetitionPenalty != 1.0 || m_params.frequencyPenalty != 0.0 || m_params.presencePenalty != 0.0) ++m_outputCounts[token];
+}
+
+RowSampling Sampler::prepare(int64_t vocabulary) {
+  expects(!needsLogits(), "a device was asked to sample a row whose log probabilities are wanted");
+  RowSampling row;
+  if (m_params.constraint) {
+    m_allowed.assign(static_cast<size_t>(vocabulary), 0.0f);
+    m_params.constraint->mask(m_allowed, m_endTokens);
+    row.mask.assign((m_allowed.size() + 31) / 32, 0);
+    for (size_t i = 0; i < m_allowed.size(); ++i) row.mask[i / 32] |= static_cast<uint32_t>(m_allowed[i] == 0.0f) << (i % 32);
+  }
+  const auto isKnown = [&](int32_t token) { return token >= 0 && token < vocabulary; };
+  std::map<int32_t, float> biases;
+  for (const auto& [token, amount] : m_params.logitBias) {
+    if (isKnown(token)) biases[token] += amount;
+  }
+  if (m_generated < m_params.minTokens) {
+    for (const int32_t token : m_endTokens) {
+      if (isKnown(token)) biases[token] = kNever;
+    }
+  }
+  row.biases.assign(biases.begin(), biases.end());
+  row.repetition = static_cast<float>(m_params.repetitionPenalty);
+  row.frequency = static_cast<float>(m_params.frequencyPenalty);
+  row.presence = static_cast<float>(m_params.presencePenalty);
+  for (const auto& [token, count] : m_outputCounts) row.seen.emplace_back(token, static_cast<int32_t>(count));
+  for (const int32_t token : m_promptTokens) {  // kept only for the repetition penalty
+    if (isKnown(token) && !m_outputCounts.contains(token)) row.seen.emplace_back(token, 0);
+  }
+  if (m_params.temperature < kGreedyBelow) return row;
+  row.temperature = m_params.temperature;
+  row.minP = std::max(m_params.minP, 0.0);
+  row.topP = m_params.topP;
+  row.topK = std::max<int64_t>(m_params.topK, 0);
+  row.uniform = std::uniform_real_distribution<double>(0.0, 1.0)(m_random);
+  return row;
+}
+
+bool Sampler::accept(int32_t token) {
+  m_stuck = token < 0 && m_params.constraint;
+  if (token < 0) return false;
+  remember(token);
+  return true;
 }
 
 }  // namespace headroom::engine

@@ -5,6 +5,7 @@
 // min_p, top_k, top_p, draw.
 #pragma once
 
+#include "engine/device/row_sampling.h"
 #include "engine/sample/sampling_params.h"
 
 #include <cstdint>
@@ -43,6 +44,11 @@ class Sampler {
   // Changes `logits` in place. Empty when no logit is finite: the model's arithmetic broke down, or the vocabulary cannot spell what the constraint
   // asks for (isStuck()).
   std::optional<Choice> sample(std::span<float> logits);
+  // The same in two parts, for a device that samples: how, drawing the random number; then the token that it chose, -1 for none. False as an empty
+  // choice above. Not where log probabilities are asked for.
+  bool needsLogits() const { return m_params.logprobs.has_value(); }
+  RowSampling prepare(int64_t vocabulary);
+  bool accept(int32_t token);
   bool isOver() const;  // the constraint's text is whole and nothing can follow
   bool isStuck() const { return m_stuck; }
   int64_t generated() const { return m_generated; }
@@ -52,6 +58,7 @@ class Sampler {
   void bias(std::span<float> logits) const;
   void penalize(std::span<float> logits) const;
   int32_t draw(std::span<const float> logits);
+  void remember(int32_t token);
 
   SamplingParams m_params;
   std::vector<int32_t> m_endTokens;
@@ -61,6 +68,7 @@ class Sampler {
   int64_t m_generated = 0;
   bool m_stuck = false;
   std::vector<std::pair<float, int32_t>> m_candidates;  // scratch
+  std::vector<float> m_allowed;                          // scratch
 };
 
 }  // namespace headroom::engine

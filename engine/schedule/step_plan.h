@@ -2,8 +2,11 @@
 // What all ranks of a replica do in one step. Made by the scheduler, shared const by the ranks.
 #pragma once
 
+#include "engine/device/row_sampling.h"
+
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 namespace headroom::engine {
@@ -40,6 +43,14 @@ class LogitsConsumer {
   // logits: (rows, vocab) F32 on the host, for plan.logits[firstRow … firstRow + rows). May be modified in place.
   virtual void takeLogits(const StepPlan& plan, int64_t firstRow, int64_t rows, float* logits, int64_t vocab) = 0;
   virtual void stepDone(const SharedStepPlan& plan) = 0;
+
+  // Where the device samples: how, one entry for each of these rows, so that tokens come in place of logits. Empty: takeLogits for all of them.
+  virtual std::vector<RowSampling> deviceSampling([[maybe_unused]] const StepPlan& plan, [[maybe_unused]] int64_t firstRow, [[maybe_unused]] int64_t rows,
+                                                  [[maybe_unused]] int64_t vocab) {
+    return {};
+  }
+  // What the device chose for these rows, before the takeLogits of those that wanted logits, whose tokens here say nothing. -1: no token was left.
+  virtual void takeTokens([[maybe_unused]] const StepPlan& plan, [[maybe_unused]] int64_t firstRow, [[maybe_unused]] std::span<const int32_t> tokens) {}
 };
 
 }  // namespace headroom::engine

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/device/cuda/cuda_backend.h"
 
+#include "core/memory/cuda_types.h"
 #include "engine/device/cuda/kernels/attention.h"
+#include "engine/device/cuda/kernels/delta_net.h"
 #include "engine/device/cuda/kernels/elementwise.h"
 #include "engine/device/cuda/kernels/moe.h"
 #include "engine/device/cuda/kernels/norms.h"
 #include "engine/device/cuda/kernels/rope_kv.h"
+#include "engine/device/cuda/kernels/sampling.h"
 #include "engine/device/matrix_storage.h"
 
 #include <algorithm>
@@ -101,11 +104,15 @@ CudaBackend::CudaBackend(const CudaBackendOptions& options)
       m_dequantized(options.device),
       m_product(options.device),
       m_peer(options.device),
-      m_experts(options.device) {}
+      m_experts(options.device),
+      m_states(options.device),
+      m_sampling(options.device) {}
 
 CudaBackend::~CudaBackend() {
   cudaSetDevice(m_options.device);
   m_addresses.clear();
+  for (const Recording& recording : m_recordings)
+    if (recording.graph) cudaGraphExecDestroy(recording.graph);
   m_gemm.reset();
   if (m_stream) cudaStreamDestroy(m_stream);
   if (m_pinned) cudaFreeHost(m_pinned);
@@ -156,10 +163,19 @@ Result<DeviceBuffer> CudaBackend::allocate(Bytes size, std::string_view purpose)
 }
 
 void CudaBackend::copyToDevice(void* to, const void* from, Bytes size) {
+  expects(!m_isRecording, "a recorded step copies from the host");
   if (size > Bytes(0)) note(m_staging.copyToDevice(to, from, size.count(), m_stream), "copying to the device");
 }
 
+void CudaBackend::copyRowsToDevice(TensorView to, const void* from) {
+  expects(!m_isRecording, "a recorded step copies from the host");
+  note(m_staging.copyRowsToDevice(to.data, storageBytes(to.dtype, to.stride).count(), from,
+                                  storageBytes(to.dtype, to.cols).count(), to.rows, m_stream),
+       "copying to the device");
+}
+
 void CudaBackend::copyToHost(void* to, const void* from, Bytes size) {
+  expects(!m_isRecording, "a recorded step copies to the host");
   const int64_t padded = roundUp(size.count(), int64_t{64});
   if (size == Bytes(0)) return;
   if (m_pinnedUsed + padded > m_pinnedSize) {
@@ -169,11 +185,12 @@ void CudaBackend::copyToHost(void* to, const void* from, Bytes size) {
     }
     if (padded > m_pinnedSize) {
       void* memory = nullptr;
-      if (const cudaError_t error = cudaHostAlloc(&memory, static_cast<size_t>(padded), cudaHostAllocPortable))
+      const int64_t bytes = std::max(padded, int64_t{64} << 10);
+      if (const cudaError_t error = cudaHostAlloc(&memory, static_cast<size_t>(bytes), cudaHostAllocPortable))
         return note(error, "taking pinned memory");
       if (m_pinned) cudaFreeHost(m_pinned);
       m_pinned = static_cast<char*>(memory);
-      m_pinnedSize = padded;
+      m_pinnedSize = bytes;
     }
   }
   note(cudaMemcpyAsync(m_pinned + m_pinnedUsed, from, static_cast<size_t>(size.count()), cudaMemcpyDeviceToHost, m_stream),
@@ -203,7 +220,14 @@ TensorView CudaBackend::rounded(TensorView view, DType type) {
   return to;
 }
 
+std::array<Scratch*, 11> CudaBackend::scratches() {
+  return {&m_load,    &m_rounded, &m_result,  &m_attention, &m_linear,  &m_dequantized,
+          &m_product, &m_peer,    &m_experts, &m_states,    &m_sampling};
+}
+
 Status CudaBackend::sync() {
+  if (m_isRecording)
+    return failure(fmt::format("cuda:{}", m_options.device), "a wait for the device while a step is recorded", "launches alone");
   const auto begun = Clock::now();
   cudaError_t error = cudaGetLastError();
   note(error, "launching operations");
@@ -232,14 +256,15 @@ Status CudaBackend::sync() {
       if (waited > 200e-6) std::this_thread::sleep_for(std::chrono::microseconds(waited > 0.01 ? 500 : 20));
     }
   }
+  if (m_watch && !m_failure) {  // what a peer's fate has made of this work
+    if (Status status = m_watch(); !status) m_failure = status.error();
+  }
   for (const Download& download : m_downloads)
     if (!m_failure) std::memcpy(download.to, m_pinned + download.at, static_cast<size_t>(download.size));
   m_downloads.clear();
   m_pinnedUsed = 0;
   if (!m_failure) {
-    for (Scratch* scratch :
-         {&m_load, &m_rounded, &m_result, &m_attention, &m_linear, &m_dequantized, &m_product, &m_peer, &m_experts})
-      scratch->collect();
+    for (Scratch* scratch : scratches()) scratch->collect();
     return {};
   }
   Error failure = std::move(*m_failure);
@@ -250,9 +275,8 @@ Status CudaBackend::sync() {
 // ---- weights
 
 Result<WeightMatrix> CudaBackend::makeMatrix(DType dtype, int64_t out, int64_t in, std::string_view purpose) {
-  if (!isPlain(dtype) && !packedFormat(dtype))
-    return failure(std::string(purpose), fmt::format("element type {}", dtypeName(dtype)),
-                   "float32, float16, bfloat16 or one of Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q2_K to Q6_K, IQ4_NL, IQ4_XS, MXFP4",
+  if (!cudaHolds(dtype))
+    return failure(std::string(purpose), fmt::format("element type {}", dtypeName(dtype)), kCudaTypes,
                    "--device cpu may read it");
   return allocateMatrix(*this, dtype, out, in, purpose);
 }
@@ -428,7 +452,8 @@ void CudaBackend::pagedAttention(TensorView out, TensorView q, const KvLayerView
 // ---- experts and latent heads
 
 const uint8_t* const* CudaBackend::addressesOf(std::span<const WeightMatrix> matrices) {
-  auto found = m_addresses.find(matrices.data());
+  const std::pair key(matrices.data(), matrices.size());
+  auto found = m_addresses.find(key);
   if (found == m_addresses.end()) {
     std::vector<const void*> addresses;
     for (const WeightMatrix& matrix : matrices) addresses.push_back(matrix.storage.data());
@@ -439,32 +464,25 @@ const uint8_t* const* CudaBackend::addressesOf(std::span<const WeightMatrix> mat
       return nullptr;
     }
     copyToDevice(memory, addresses.data(), size);
-    found = m_addresses.emplace(matrices.data(), DeviceMemory(memory)).first;
+    found = m_addresses.emplace(key, DeviceMemory(memory)).first;
   }
   return static_cast<const uint8_t* const*>(found->second.get());
 }
 
-void CudaBackend::expertLinear(TensorView out, TensorView in, std::span<const WeightMatrix> matrices, const float* bias,
-                               ExpertRows rows) {
-  rows.experts = static_cast<int>(matrices.size());
-  rows.data = addressesOf(matrices);
-  if (!rows.data) return;
+ExpertMatrices CudaBackend::expertMatrices(std::span<const WeightMatrix> matrices, const float* bias) {
   const WeightMatrix& first = matrices.front();
-  const bool packed = packedFormat(first.dtype).has_value();
-  const DType type = m_options.exact ? DType::F32 : packed ? roundedType() : computesIn(first.dtype) ? first.dtype : DType::F32;
-  const TensorView input = type == DType::F32 ? in : rounded(in, type);
-  if (!input.data) return;
-  LinearOptions options;
-  options.tensorCores = type != DType::F32;
-  options.multiprocessors = m_multiprocessors;
-  options.experts = &rows;
-  if (packed) {
-    PackedTask task{out, packedWeight(first), bias};
-    cuda::packedLinear(m_stream, input, std::span(&task, 1), options);
+  ExpertMatrices experts;
+  experts.packed = packedFormat(first.dtype).has_value();
+  if (experts.packed) {
+    experts.packedShape = packedWeight(first);
+    experts.packedShape.data = nullptr;
   } else {
-    const DenseTask task{out, {nullptr, first.dtype, first.out, first.in}, bias};
-    cuda::denseLinear(m_stream, input, std::span(&task, 1), options);
+    experts.denseShape = {nullptr, first.dtype, first.out, first.in};
   }
+  experts.data = addressesOf(matrices);
+  experts.bias = bias;
+  if (!m_options.exact) experts.product = experts.packed ? roundedType() : computesIn(first.dtype) ? first.dtype : DType::F32;
+  return experts;
 }
 
 void CudaBackend::routeExperts(TensorView ids, TensorView weights, TensorView logits, const ExpertRouting& routing) {
@@ -500,59 +518,217 @@ void CudaBackend::expertRows(TensorView out, TensorView in, const ExpertLayer& e
     if (!experts.addToOut) cuda::scale(m_stream, out, 0.0);
     return;
   }
-  const int64_t slots = ids.rows * ids.cols, columns = experts.up.front().out;
-  const int count = static_cast<int>(experts.up.size());
-  const int64_t wide = roundUp(columns, int64_t{4}), hidden = roundUp(out.cols, int64_t{4});
-  const int64_t inputs = experts.weightsOnInput ? roundUp(in.cols, int64_t{4}) : 0;
-  const int64_t indices = roundUp(count + 1 + 2 * slots, int64_t{64});
-  auto* memory = static_cast<char*>(bytes(m_experts, 4 * (indices + slots * (2 * wide + hidden + inputs))));
-  if (!memory) return;
-  int *begin = reinterpret_cast<int*>(memory), *tokenOf = begin + count + 1, *rowOf = tokenOf + slots;
-  auto* floats = reinterpret_cast<float*>(memory) + indices;
-  auto take = [&](int64_t width, int64_t cols) {
-    TensorView view{floats, DType::F32, slots, cols, width};
-    floats += slots * width;
-    return view;
-  };
-  const TensorView gate = take(wide, columns), up = take(wide, columns), down = take(hidden, out.cols);
-  cuda::sortByExpert(m_stream, begin, tokenOf, rowOf, ids, count);
-  ExpertRows rows;
-  rows.begin = begin;
-  rows.inputRows = tokenOf;
-  TensorView input = in;
-  if (experts.weightsOnInput) {
-    input = take(inputs, in.cols);
-    cuda::gatherWeighted(m_stream, input, in, rowOf, weights);
-    rows.inputRows = nullptr;
-  }
-  expertLinear(gate, input, experts.gate, experts.gateBias, rows);
-  expertLinear(up, input, experts.up, experts.upBias, rows);
-  if (experts.swigluLimit > 0)
-    cuda::clampedSwiglu(m_stream, gate, gate, up, 1.702f, experts.swigluLimit);
-  else
-    cuda::gatedActivation(m_stream, gate, gate, up, kernelActivation(experts.activation));
-  rows.inputRows = nullptr;
-  expertLinear(down, gate, experts.down, experts.downBias, rows);
-  cuda::combineExperts(m_stream, out, down, rowOf, ids, experts.weightsOnInput ? TensorView{} : weights, experts.addToOut);
+  ExpertMlp task;
+  task.out = out;
+  task.in = in;
+  task.ids = ids;
+  task.weights = weights;
+  task.experts = static_cast<int>(experts.up.size());
+  task.columns = experts.up.front().out;
+  task.gate = expertMatrices(experts.gate, experts.gateBias);
+  task.up = expertMatrices(experts.up, experts.upBias);
+  task.down = expertMatrices(experts.down, experts.downBias);
+  task.activation = kernelActivation(experts.activation);
+  task.swigluLimit = experts.swigluLimit;
+  task.weightsOnInput = experts.weightsOnInput;
+  task.addToOut = experts.addToOut;
+  task.scratch = bytes(m_experts, expertMlpBytes(ids.rows, ids.cols, task.experts, in.cols, task.columns, in.dtype));
+  if (!task.scratch || m_failure) return;
+  LinearOptions options;
+  options.multiprocessors = m_multiprocessors;
+  cuda::expertMlp(m_stream, task, options);
+}
+
+// One launch for all heads where the matrices are plain and the tokens few; else a product a head.
+bool CudaBackend::headsAtOnce(TensorView out, int64_t outHead, TensorView in, int64_t inHead,
+                              std::span<const WeightMatrix> matrices) {
+  const WeightMatrix& first = matrices.front();
+  if (packedFormat(first.dtype) || in.rows > kSmallTokens) return false;
+  const DType type = !m_options.exact && computesIn(first.dtype) ? first.dtype : DType::F32;
+  HeadLinear task;
+  task.out = out;
+  task.in = type == DType::F32 ? in : rounded(in, type);
+  task.outHead = outHead;
+  task.inHead = inHead;
+  task.heads = static_cast<int64_t>(matrices.size());
+  task.weights = addressesOf(matrices);
+  task.shape = {nullptr, first.dtype, first.out, first.in};
+  if (task.in.data && task.weights) cuda::headLinear(m_stream, task, type != DType::F32);
+  return true;
 }
 
 void CudaBackend::latentQueries(TensorView out, TensorView q, std::span<const WeightMatrix> keyUp, const LatentHeads& heads) {
-  const int64_t from = heads.nope + heads.rope, to = heads.rope + heads.latent;
-  for (int64_t h = 0; h < static_cast<int64_t>(keyUp.size()); ++h) {
-    const TensorView rope = q.columns(h * from + heads.nope, heads.rope), target = out.columns(h * to, heads.rope);
-    note(cudaMemcpy2DAsync(target.data, static_cast<size_t>(out.stride) * 4, rope.data, static_cast<size_t>(q.stride) * 4,
-                           static_cast<size_t>(heads.rope) * 4, static_cast<size_t>(q.rows), cudaMemcpyDeviceToDevice, m_stream),
-         "copying the rotated part of queries");
+  if (keyUp.empty() || q.rows == 0) return;
+  const int64_t from = heads.nope + heads.rope, to = heads.rope + heads.latent, count = static_cast<int64_t>(keyUp.size());
+  cuda::copyHeads(m_stream, out, to, q.columns(heads.nope, q.cols - heads.nope), from, count, heads.rope);
+  if (headsAtOnce(out.columns(heads.rope, out.cols - heads.rope), to, q, from, keyUp)) return;
+  for (int64_t h = 0; h < count; ++h) {
     const LinearTask task{out.columns(h * to + heads.rope, heads.latent), &keyUp[static_cast<size_t>(h)], nullptr};
     linear(q.columns(h * from, heads.nope), std::span(&task, 1));
   }
 }
 
 void CudaBackend::latentValues(TensorView out, TensorView in, std::span<const WeightMatrix> valueUp, const LatentHeads& heads) {
+  if (valueUp.empty() || in.rows == 0) return;
+  if (headsAtOnce(out, heads.value, in, heads.latent, valueUp)) return;
   for (int64_t h = 0; h < static_cast<int64_t>(valueUp.size()); ++h) {
     const LinearTask task{out.columns(h * heads.value, heads.value), &valueUp[static_cast<size_t>(h)], nullptr};
     linear(in.columns(h * heads.latent, heads.latent), std::span(&task, 1));
   }
+}
+
+void CudaBackend::gatedDeltaNet(TensorView out, TensorView qkv, TensorView z, TensorView betaAlpha, const LinearState& state,
+                                const AttentionBatch& batch, const GatedDeltaNet& net) {
+  if (out.rows == 0 || net.valueHeads == 0) return;
+  DeltaNet task;
+  task.out = out;
+  task.qkv = qkv;
+  task.z = z;
+  task.betaAlpha = betaAlpha;
+  task.state = static_cast<float*>(state.data);
+  task.sequences = batch.sequences;
+  task.sequenceStart = batch.sequenceStart.row<int>(0);
+  task.contextLength = batch.contextLength.row<int>(0);
+  task.stateSlots = batch.stateSlots.row<int>(0);
+  task.keyHeads = net.keyHeads;
+  task.valueHeads = net.valueHeads;
+  task.keyDim = net.keyDim;
+  task.valueDim = net.valueDim;
+  task.kernel = net.kernel;
+  task.convolution = net.convolution;
+  task.timeBias = net.timeBias;
+  task.decay = net.decay;
+  task.norm = net.norm;
+  task.epsilon = net.epsilon;
+  task.scratch = bytes(m_states, deltaNetBytes(out.rows, net.channels()));
+  if (task.scratch) cuda::gatedDeltaNet(m_stream, task);
+}
+
+// ---- recorded steps
+
+Result<int> CudaBackend::record(const std::function<Status()>& launch) {
+  const auto problem = [this](const char* doing, cudaError_t error) {
+    cudaGetLastError();
+    Error found = cudaFailure(m_options.device, doing, error);
+    found.next = "--enforce-eager runs without CUDA graphs";
+    return tl::unexpected<Error>(std::move(found));
+  };
+  if (Status idle = sync(); !idle) return tl::unexpected(idle.error());
+  cudaSetDevice(m_options.device);  // cudaMemGetInfo is of the thread's
+  size_t before = 0, after = 0, total = 0;
+  cudaMemGetInfo(&before, &total);
+  // Other ranks' threads may take memory meanwhile.
+  if (const cudaError_t error = cudaStreamBeginCapture(m_stream, cudaStreamCaptureModeThreadLocal))
+    return problem("beginning to record a step", error);
+  m_isRecording = true;
+  Status status;
+  cudaGraph_t graph = nullptr;
+  try {
+    status = launch();
+  } catch (...) {
+    m_isRecording = false;
+    cudaStreamEndCapture(m_stream, &graph);
+    if (graph) cudaGraphDestroy(graph);
+    throw;
+  }
+  m_isRecording = false;
+  note(cudaGetLastError(), "recording a step");
+  cudaError_t error = cudaStreamEndCapture(m_stream, &graph);
+  if (status && m_failure) status = tl::unexpected<Error>(*std::exchange(m_failure, {}));
+  m_failure.reset();
+  Recording recording;
+  if (status && !error) error = cudaGraphInstantiate(&recording.graph, graph, 0);
+  if (graph) cudaGraphDestroy(graph);
+  if (!status) return tl::unexpected(status.error());
+  if (error) return problem("recording a step", error);
+  if (const cudaError_t uploaded = cudaGraphUpload(recording.graph, m_stream))
+    return problem("placing a recorded step", uploaded);
+  if (status = sync(); !status) return tl::unexpected(status.error());
+  if (cudaMemGetInfo(&after, &total) == cudaSuccess && after < before)
+    m_recordedBytes += Bytes(static_cast<int64_t>(before - after));
+  recording.moves = moves();
+  m_recordings.push_back(recording);
+  return static_cast<int>(m_recordings.size()) - 1;
+}
+
+// How often memory that recordings use has moved.
+int64_t CudaBackend::moves() {
+  int64_t moves = 0;
+  for (const Scratch* scratch : scratches())
+    if (scratch != &m_load && scratch != &m_sampling) moves += scratch->moves();
+  return moves;
+}
+
+bool CudaBackend::replay(int number) {
+  Recording& recording = m_recordings.at(static_cast<size_t>(number));
+  if (moves() != recording.moves) {
+    if (cudaGraphExec_t graph = std::exchange(recording.graph, nullptr)) cudaGraphExecDestroy(graph);
+    return false;
+  }
+  note(cudaGraphLaunch(recording.graph, m_stream), "launching a recorded step");
+  return true;
+}
+
+// ---- sampling
+
+namespace {
+
+// Arrays one behind the other, to be uploaded at once; each on a multiple of 16 bytes.
+class PackedArrays {
+ public:
+  // Where `values` stand, in bytes.
+  template <class T>
+  int64_t add(const std::vector<T>& values) {
+    const size_t at = m_bytes.size();
+    const auto bytes = std::as_bytes(std::span(values));
+    m_bytes.insert(m_bytes.end(), bytes.begin(), bytes.end());
+    while (m_bytes.size() % 16 != 0) m_bytes.push_back({});
+    return static_cast<int64_t>(at);
+  }
+  const std::vector<std::byte>& bytes() const { return m_bytes; }
+
+ private:
+  std::vector<std::byte> m_bytes;
+};
+
+}  // namespace
+
+void CudaBackend::sampleRows(TensorView ids, TensorView logits, std::span<const RowSampling> rows) {
+  if (rows.empty()) return;
+  expects(static_cast<int64_t>(rows.size()) == logits.rows, "there are other numbers of rows and of ways to sample them");
+  const int64_t words = ceilDiv(logits.cols, int64_t{32});
+  std::vector<SampleRow> how;
+  std::vector<Penalties> penalties;
+  std::vector<LogitBias> biases;
+  std::vector<SeenToken> seen;
+  std::vector<int> maskOfRow;
+  std::vector<uint32_t> masks;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const RowSampling& row = rows[i];
+    const auto at = static_cast<int>(i);
+    how.push_back(
+        {row.temperature, static_cast<int>(std::clamp<int64_t>(row.topK, 0, logits.cols)), row.topP, row.minP, row.uniform});
+    penalties.push_back({row.repetition, row.frequency, row.presence});
+    for (const auto& [token, amount] : row.biases) biases.push_back({at, token, amount});
+    for (const auto& [token, count] : row.seen) seen.push_back({at, token, count});
+    maskOfRow.push_back(row.mask.empty() ? -1 : static_cast<int>(static_cast<int64_t>(masks.size()) / words));
+    expects(row.mask.empty() || static_cast<int64_t>(row.mask.size()) == words, "a mask has another size than the vocabulary");
+    masks.insert(masks.end(), row.mask.begin(), row.mask.end());
+  }
+  PackedArrays arrays;
+  const int64_t howAt = arrays.add(how), penaltiesAt = arrays.add(penalties), biasesAt = arrays.add(biases),
+                seenAt = arrays.add(seen), maskOfRowAt = arrays.add(maskOfRow), masksAt = arrays.add(masks);
+  const auto size = static_cast<int64_t>(arrays.bytes().size());
+  auto* memory = static_cast<char*>(bytes(m_sampling, size));
+  if (!memory) return;
+  copyToDevice(memory, arrays.bytes().data(), Bytes(size));
+  if (!masks.empty())
+    applyMasks(m_stream, logits, reinterpret_cast<const uint32_t*>(memory + masksAt), words,
+               reinterpret_cast<const int*>(memory + maskOfRowAt));
+  applyBiases(m_stream, logits, reinterpret_cast<const LogitBias*>(memory + biasesAt), static_cast<int64_t>(biases.size()));
+  applyPenalties(m_stream, logits, reinterpret_cast<const SeenToken*>(memory + seenAt), static_cast<int64_t>(seen.size()),
+                 reinterpret_cast<const Penalties*>(memory + penaltiesAt));
+  cuda::sampleRows(m_stream, ids.row<int>(0), logits, reinterpret_cast<const SampleRow*>(memory + howAt));
 }
 
 // ---- one launch each

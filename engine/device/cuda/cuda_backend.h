@@ -9,8 +9,9 @@
 #include "engine/device/cuda/cublaslt_gemm.h"
 #include "engine/device/cuda/cuda_module.h"
 #include "engine/device/cuda/device_memory.h"
-#include "engine/device/cuda/kernels/linear.h"
+#include "engine/device/cuda/kernels/expert_mlp.h"
 
+#include <array>
 #include <functional>
 #include <optional>
 
@@ -30,9 +31,11 @@ class CudaBackend final : public Backend {
   int device() const { return m_options.device; }
   // The first failure sticks until sync().
   void note(cudaError_t error, const char* doing);
-  // Asked while sync() waits: a failure ends the wait with it (a peer that died).
+  // Asked while sync() waits, and once it has waited: a failure ends the wait with it (a peer that died).
   void setWatch(std::function<Status()> watch) { m_watch = std::move(watch); }
   Scratch& peerScratch() { return m_peer; }
+  // Lives until this backend's stream is gone: freeing memory waits for a device's streams, and one may hang.
+  void keepUntilEnd(std::shared_ptr<const void> what) { m_kept.push_back(std::move(what)); }
 
   BackendInfo info() const override;
   Result<DeviceBuffer> allocate(Bytes size, std::string_view purpose) override;
@@ -40,6 +43,7 @@ class CudaBackend final : public Backend {
   Bytes allocatedBytes() const override { return m_arena.allocated(); }
   void copyToDevice(void* to, const void* from, Bytes size) override;
   void copyToHost(void* to, const void* from, Bytes size) override;
+  void copyRowsToDevice(TensorView to, const void* from) override;
   const void* hostAddress(const void*) const override { return nullptr; }
 
   Result<WeightMatrix> makeMatrix(DType dtype, int64_t out, int64_t in, std::string_view purpose) override;
@@ -74,7 +78,15 @@ class CudaBackend final : public Backend {
                  TensorView scratch) override;
   void latentQueries(TensorView out, TensorView q, std::span<const WeightMatrix> keyUp, const LatentHeads& heads) override;
   void latentValues(TensorView out, TensorView in, std::span<const WeightMatrix> valueUp, const LatentHeads& heads) override;
+  void gatedDeltaNet(TensorView out, TensorView qkv, TensorView z, TensorView betaAlpha, const LinearState& state,
+                     const AttentionBatch& batch, const GatedDeltaNet& net) override;
   Status sync() override;
+  bool records() const override { return true; }
+  Result<int> record(const std::function<Status()>& launch) override;
+  bool replay(int recording) override;
+  Bytes recordedBytes() const override { return m_recordedBytes; }
+  bool samples() const override { return true; }
+  void sampleRows(TensorView ids, TensorView logits, std::span<const RowSampling> rows) override;
 
  private:
   explicit CudaBackend(const CudaBackendOptions& options);
@@ -88,12 +100,13 @@ class CudaBackend final : public Backend {
   void multiply(TensorView out, TensorView in, const void* weight, const float* bias);
   // The addresses of the matrices, in device memory; made once for each list.
   const uint8_t* const* addressesOf(std::span<const WeightMatrix> matrices);
-  // Rows of `out`, each by its expert's matrix.
-  void expertLinear(TensorView out, TensorView in, std::span<const WeightMatrix> matrices, const float* bias, ExpertRows rows);
+  ExpertMatrices expertMatrices(std::span<const WeightMatrix> matrices, const float* bias);
   void expertRows(TensorView out, TensorView in, const ExpertLayer& experts, TensorView ids, TensorView weights);
+  bool headsAtOnce(TensorView out, int64_t outHead, TensorView in, int64_t inHead, std::span<const WeightMatrix> matrices);
   bool computesIn(DType type) const { return type == DType::F16 || (type == DType::BF16 && m_capability >= 80); }
   DType roundedType() const { return m_capability >= 80 ? DType::BF16 : DType::F16; }
 
+  std::vector<std::shared_ptr<const void>> m_kept;  // first, so that it goes last
   const CudaBackendOptions m_options;
   std::string m_name;
   int m_capability = 0, m_multiprocessors = 1;
@@ -101,8 +114,18 @@ class CudaBackend final : public Backend {
   cudaStream_t m_stream = nullptr;
   Arena m_arena;
   StagingRing m_staging;
-  Scratch m_load, m_rounded, m_result, m_attention, m_linear, m_dequantized, m_product, m_peer, m_experts;
-  std::map<const void*, DeviceMemory> m_addresses;
+  Scratch m_load, m_rounded, m_result, m_attention, m_linear, m_dequantized, m_product, m_peer, m_experts, m_states, m_sampling;
+  // All of them.
+  std::array<Scratch*, 11> scratches();
+  int64_t moves();
+  struct Recording {
+    cudaGraphExec_t graph = nullptr;
+    int64_t moves = 0;  // of scratch memory, when it was made
+  };
+  std::vector<Recording> m_recordings;
+  Bytes m_recordedBytes;
+  bool m_isRecording = false;
+  std::map<std::pair<const WeightMatrix*, size_t>, DeviceMemory> m_addresses;
   std::optional<CublasLtGemm> m_gemm;
   std::function<Status()> m_watch;
   std::optional<Error> m_failure;

@@ -92,6 +92,7 @@ void* Scratch::atLeast(int64_t bytes, cudaError_t& error) {
   if (m_memory) m_old.push_back(m_memory);
   m_memory = memory;
   m_size = size;
+  ++m_moves;
   return m_memory;
 }
 
@@ -113,15 +114,44 @@ cudaError_t StagingRing::open() {
   return cudaSuccess;
 }
 
+cudaError_t StagingRing::nextPart(cudaStream_t stream) {
+  if (const cudaError_t error = cudaEventRecord(m_free[m_part], stream)) return error;
+  m_part = (m_part + 1) % kParts;
+  m_used = 0;
+  return cudaEventSynchronize(m_free[m_part]);  // at once where it was never recorded
+}
+
+cudaError_t StagingRing::copyRowsToDevice(void* to, int64_t pitch, const void* from, int64_t width, int64_t rows,
+                                          cudaStream_t stream) {
+  if (const cudaError_t error = open()) return error;
+  if (width > kPartBytes) {
+    for (int64_t row = 0; row < rows; ++row)
+      if (const cudaError_t error =
+              copyToDevice(static_cast<char*>(to) + row * pitch, static_cast<const char*>(from) + row * width, width, stream))
+        return error;
+    return cudaSuccess;
+  }
+  for (int64_t row = 0; row < rows && width > 0;) {
+    if (m_used + width > kPartBytes)
+      if (const cudaError_t error = nextPart(stream)) return error;
+    const int64_t count = std::min(rows - row, (kPartBytes - m_used) / width);
+    char* staged = m_memory + m_part * kPartBytes + m_used;
+    std::memcpy(staged, static_cast<const char*>(from) + row * width, static_cast<size_t>(count * width));
+    if (const cudaError_t error = cudaMemcpy2DAsync(static_cast<char*>(to) + row * pitch, static_cast<size_t>(pitch), staged,
+                                                    static_cast<size_t>(width), static_cast<size_t>(width),
+                                                    static_cast<size_t>(count), cudaMemcpyHostToDevice, stream))
+      return error;
+    row += count;
+    m_used = std::min(kPartBytes, roundUp(m_used + count * width, int64_t{64}));
+  }
+  return cudaSuccess;
+}
+
 cudaError_t StagingRing::copyToDevice(void* to, const void* from, int64_t size, cudaStream_t stream) {
   if (const cudaError_t error = open()) return error;
   for (int64_t at = 0; at < size;) {
-    if (m_used == kPartBytes) {
-      if (const cudaError_t error = cudaEventRecord(m_free[m_part], stream)) return error;
-      m_part = (m_part + 1) % kParts;
-      m_used = 0;
-      if (const cudaError_t error = cudaEventSynchronize(m_free[m_part])) return error;  // at once where it was never recorded
-    }
+    if (m_used == kPartBytes)
+      if (const cudaError_t error = nextPart(stream)) return error;
     const int64_t count = std::min(size - at, kPartBytes - m_used);
     char* staged = m_memory + m_part * kPartBytes + m_used;
     std::memcpy(staged, static_cast<const char*>(from) + at, static_cast<size_t>(count));

@@ -51,9 +51,11 @@ class Scratch {
   void* atLeast(int64_t bytes, cudaError_t& error);
   void collect();  // the stream is idle: old blocks go
   Bytes size() const { return Bytes(m_size); }
+  int64_t moves() const { return m_moves; }  // how often it grew
 
  private:
   const int m_device;
+  int64_t m_moves = 0;
   void* m_memory = nullptr;
   int64_t m_size = 0;
   std::vector<void*> m_old;
@@ -67,11 +69,14 @@ class StagingRing {
   StagingRing(const StagingRing&) = delete;
   StagingRing& operator=(const StagingRing&) = delete;
   cudaError_t copyToDevice(void* to, const void* from, int64_t size, cudaStream_t stream);
+  // `rows` of `width` bytes each, without gaps, into rows `pitch` bytes apart.
+  cudaError_t copyRowsToDevice(void* to, int64_t pitch, const void* from, int64_t width, int64_t rows, cudaStream_t stream);
 
  private:
   static constexpr int64_t kPartBytes = 4 << 20;
   static constexpr int kParts = 3;
   cudaError_t open();
+  cudaError_t nextPart(cudaStream_t stream);
   const int m_device;
   char* m_memory = nullptr;
   cudaEvent_t m_free[kParts] = {};

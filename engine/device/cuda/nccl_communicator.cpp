@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/device/cuda/nccl_communicator.h"
 
-#include "engine/device/cuda/cuda_backend.h"
+#include "engine/device/cuda/one_shot_sums.h"
 #include "engine/parallel/abort_reason.h"
 
 #include <atomic>
@@ -17,10 +17,11 @@ using Clock = std::chrono::steady_clock;
 
 struct NcclGroup {
   NcclGroup(const NcclLibrary& library_, const std::vector<int>& devices_, double joinSeconds_)
-      : library(library_), devices(devices_), joinSeconds(joinSeconds_) {}
+      : library(library_), devices(devices_), joinSeconds(joinSeconds_), oneShot(std::make_shared<OneShotGroup>(devices_)) {}
   const NcclLibrary& library;
   const std::vector<int> devices;
   const double joinSeconds;
+  const std::shared_ptr<OneShotGroup> oneShot;
   AbortReason reason;
   std::mutex mutex;
   bool hasId = false;
@@ -29,7 +30,8 @@ struct NcclGroup {
 
 class NcclCommunicator final : public Communicator {
  public:
-  NcclCommunicator(std::shared_ptr<NcclGroup> group, int rank) : m_group(std::move(group)), m_rank(rank) {}
+  NcclCommunicator(std::shared_ptr<NcclGroup> group, int rank)
+      : m_group(std::move(group)), m_rank(rank), m_oneShot(m_group->oneShot, rank) {}
   ~NcclCommunicator() override {
     if (!m_comm) return;
     // After an abort of any rank the others' kernels would wait for ever: all end the hard way.
@@ -69,12 +71,19 @@ class NcclCommunicator final : public Communicator {
     }
     if (result != kNcclSuccess) return failed("joining", result);
     m_backend->setWatch([this] { return watch(); });
+    const char* wanted = std::getenv("HEADROOM_CUDA_COMMUNICATOR");  // "nccl": NCCL for every sum
+    if (!(wanted && std::string_view(wanted) == "nccl") && !m_oneShot.open(*m_backend) && m_group->reason.isSet())
+      return abortWith(m_group->reason.failure().value());
     return {};
   }
 
   Status allReduceSum(TensorView inout) override {
     if (size() == 1 || inout.rows * inout.cols == 0) return {};
     if (m_group->reason.isSet()) return m_group->reason.failure();
+    if (m_oneShot.takes(inout)) {
+      m_oneShot.allReduce(inout);
+      return {};
+    }
     expects(inout.stride == inout.cols, "an all-reduce of rows with gaps");
     const size_t count = static_cast<size_t>(inout.rows * inout.cols);
     return finish(nccl().allReduce(inout.data, inout.data, count, kNcclFloat32, kNcclSum, m_comm, m_backend->stream()),
@@ -123,7 +132,16 @@ class NcclCommunicator final : public Communicator {
   }
 
   // Any thread. The communicator itself is aborted on its rank's thread, which looks for the reason wherever it may wait.
-  void abort(const Error& reason) override { m_group->reason.set(reason); }
+  void abort(const Error& reason) override {
+    m_group->reason.set(reason);
+    m_group->oneShot->abort();
+  }
+  std::string description() const override {
+    int version = 0;
+    nccl().getVersion(&version);
+    return fmt::format("NCCL {}.{}.{}", version / 10000, version / 100 % 100, version % 100) + describeOneShot(m_oneShot);
+  }
+  bool replays(int64_t) const override { return true; }
 
  private:
   const NcclLibrary& nccl() const { return m_group->library; }
@@ -157,6 +175,7 @@ class NcclCommunicator final : public Communicator {
   }
   // While sync() waits.
   Status watch() {
+    if (Status status = m_group->oneShot->check(m_rank); !status) return status;
     if (m_group->reason.isSet()) return abortWith(m_group->reason.failure().value());
     if (!m_comm) return {};
     int state = kNcclSuccess;
@@ -169,6 +188,7 @@ class NcclCommunicator final : public Communicator {
   const int m_rank;
   CudaBackend* m_backend = nullptr;
   NcclComm m_comm = nullptr;
+  OneShotSums m_oneShot;
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include "engine/device/cuda/peer_communicator.h"
 
 #include "engine/device/cuda/kernels/elementwise.h"
+#include "engine/device/cuda/one_shot_sums.h"
 #include "engine/parallel/abort_reason.h"
 #include "engine/parallel/abortable_barrier.h"
 
@@ -24,7 +25,10 @@ struct PeerRank {
 };
 
 struct PeerGroup {
-  explicit PeerGroup(const std::vector<int>& devices) : barrier(static_cast<int>(devices.size()), false), ranks(devices.size()) {
+  explicit PeerGroup(const std::vector<int>& devices)
+      : oneShot(std::make_shared<OneShotGroup>(devices)),
+        barrier(static_cast<int>(devices.size()), false),
+        ranks(devices.size()) {
     for (size_t i = 0; i < devices.size(); ++i) ranks[i].device = devices[i];
   }
   ~PeerGroup() {
@@ -38,6 +42,7 @@ struct PeerGroup {
       for (void* memory : rank.outgrown) cudaFree(memory);
     }
   }
+  const std::shared_ptr<OneShotGroup> oneShot;
   AbortableBarrier barrier;
   AbortReason reason;
   std::vector<PeerRank> ranks;
@@ -45,7 +50,8 @@ struct PeerGroup {
 
 class PeerCommunicator final : public Communicator {
  public:
-  PeerCommunicator(std::shared_ptr<PeerGroup> group, int rank) : m_group(std::move(group)), m_rank(rank) {}
+  PeerCommunicator(std::shared_ptr<PeerGroup> group, int rank)
+      : m_group(std::move(group)), m_rank(rank), m_oneShot(m_group->oneShot, rank) {}
   int rank() const override { return m_rank; }
   int size() const override { return static_cast<int>(m_group->ranks.size()); }
 
@@ -57,20 +63,26 @@ class PeerCommunicator final : public Communicator {
       for (cudaEvent_t* event : {&turn.ready, &turn.done})
         if (const cudaError_t error = cudaEventCreateWithFlags(event, cudaEventDisableTiming))
           return tl::unexpected(cudaFailure(own().device, "making events", error));
-    m_backend->setWatch([group = m_group]() -> Status {
+    m_backend->setWatch([group = m_group, rank = m_rank]() -> Status {
       if (group->reason.isSet()) return group->reason.failure();
-      return {};
+      return group->oneShot->check(rank);
     });
     for (int peer = 0; peer < size(); ++peer)
       if (m_group->ranks[static_cast<size_t>(peer)].device != own().device)
         if (Status status = verifyPeerCopy(m_group->ranks[static_cast<size_t>(peer)].device, own().device); !status)
           return status;
+    if (!m_oneShot.open(*m_backend) && m_group->reason.isSet()) return m_group->reason.failure();
     return useDevice(own().device);
   }
 
   Status allReduceSum(TensorView inout) override {
     if (size() == 1) return {};
     const int64_t elements = inout.rows * inout.cols;
+    if (m_oneShot.takes(inout) && elements > 0) {
+      if (m_group->reason.isSet()) return m_group->reason.failure();
+      m_oneShot.allReduce(inout);
+      return {};
+    }
     if (Status status = publish(inout); !status) return status;
     const cudaStream_t stream = m_backend->stream();
     const PeerRank::Turn& mine = turnOf(m_rank);
@@ -138,7 +150,9 @@ class PeerCommunicator final : public Communicator {
   void abort(const Error& reason) override {
     m_group->reason.set(reason);
     m_group->barrier.abort();
+    m_group->oneShot->abort();
   }
+  std::string description() const override { return "copies between the ranks' memory" + describeOneShot(m_oneShot); }
 
  private:
   PeerRank& own() { return m_group->ranks[static_cast<size_t>(m_rank)]; }
@@ -179,6 +193,7 @@ class PeerCommunicator final : public Communicator {
   const int m_rank;
   CudaBackend* m_backend = nullptr;
   int64_t m_collectives = 0;
+  OneShotSums m_oneShot;
 };
 
 // The counters and slots of LocalPipelineLink, with events in place of host copies.

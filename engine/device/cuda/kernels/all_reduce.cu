@@ -31,10 +31,12 @@ __global__ void __launch_bounds__(kThreads) oneShotKernel(T* x, int64_t count, c
     const uint32_t* flag = peers.flags[peers.rank] + block * kOneShotRanks + thread;
     uint32_t looks = 0;
     while (static_cast<int32_t>(loadAcquireSystem(flag) - turn) < 0) {
-      if (++looks > peers.patience) {
+      if (looks++ == peers.patience) {
         atomicExch(peers.failed, 1 + thread);
         break;
       }
+      // A rank that failed is waited for no more: the host, or another block, has said so.
+      if (looks % 1024 == 0 && loadAcquireSystem(reinterpret_cast<const uint32_t*>(peers.failed)) != 0) break;
       pauseInLoop();
     }
   }

@@ -16,7 +16,9 @@ struct OneShotPeers {
   void* buffers[2][kOneShotRanks] = {};  // two of each rank, taken in turns, as large as the largest message
   uint32_t* flags[kOneShotRanks] = {};   // kOneShotBlocks * kOneShotRanks of each rank
   uint32_t* turns = nullptr;             // kOneShotBlocks, this rank's own
-  int* failed = nullptr;  // this rank's: 1 + the rank that did not come within `patience` looks at its flag; else unchanged
+  // This rank's, device or pinned memory: 1 + the rank that did not come within `patience` looks at its flag; else unchanged.
+  // Anything but 0 ends all waits soon, so a host may write it.
+  int* failed = nullptr;
   uint32_t patience = 1u << 24;
 };
 inline constexpr int64_t kOneShotFlagBytes = static_cast<int64_t>(kOneShotBlocks) * kOneShotRanks * 4;

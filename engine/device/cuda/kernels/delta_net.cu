@@ -30,7 +30,7 @@ struct Arguments {
   }
   __device__ float* slot(int sequence) const { return state + stateSlots[sequence] * slotElements(); }
   __device__ bool isNew(int sequence) const {
-    return contextLength[sequence] == sequenceStart[sequence + 1] - sequenceStart[sequence];
+    return stateSlots[sequence] < 0 || contextLength[sequence] == sequenceStart[sequence + 1] - sequenceStart[sequence];
   }
   // The convolution's input `back` rows before the sequence's first of this step (1: the last that came before).
   __device__ float remembered(int sequence, int back, int channel) const {
@@ -64,7 +64,7 @@ template <class T>
 __global__ void rememberKernel(Arguments<T> net) {
   const int sequence = static_cast<int>(blockIdx.x), channel = static_cast<int>(blockIdx.y * blockDim.x + threadIdx.x);
   const int begin = net.sequenceStart[sequence], tokens = net.sequenceStart[sequence + 1] - begin;
-  if (channel >= net.channels || tokens == 0) return;
+  if (channel >= net.channels || tokens == 0 || net.stateSlots[sequence] < 0) return;
   float* slot = net.slot(sequence);
   for (int row = 0; row < net.kernel - 1; ++row) {
     const int at = tokens - (net.kernel - 1) + row;
@@ -86,14 +86,18 @@ __global__ void __launch_bounds__(kRows > 16 ? 256 : 1024, 1) recurKernel(Argume
             lane = thread % kWarp;
   const bool holds = column < net.valueDim;
   const int keyHead = head / (net.valueHeads / net.keyHeads);
-  float* memory = net.slot(sequence) + static_cast<int64_t>(net.kernel - 1) * net.channels +
-                  static_cast<int64_t>(head) * net.keyDim * net.valueDim;
+  // Asked for twice in place of a pointer kept over all tokens: registers are short.
+  const auto memoryOf = [&] {
+    return net.slot(sequence) + static_cast<int64_t>(net.kernel - 1) * net.channels +
+           static_cast<int64_t>(head) * net.keyDim * net.valueDim + column;
+  };
+  const float* before = memoryOf();
   const bool isNew = net.isNew(sequence);
   float state[kRows];
 #pragma unroll
   for (int i = 0; i < kRows; ++i) {
     const int row = part + kParts * i;
-    state[i] = holds && !isNew && row < net.keyDim ? memory[static_cast<int64_t>(row) * net.valueDim + column] : 0.0f;
+    state[i] = holds && !isNew && row < net.keyDim ? before[static_cast<int64_t>(row) * net.valueDim] : 0.0f;
   }
   const float rate = -expf(net.decay[head]), bias = net.timeBias[head];
 #pragma unroll 1
@@ -143,10 +147,12 @@ __global__ void __launch_bounds__(kRows > 16 ? 256 : 1024, 1) recurKernel(Argume
       net.out.row(token)[at] = fromFloat<T>(result * scale * net.norm[column] * gate * sigmoid(gate));
     }
   }
+  if (net.stateSlots[sequence] < 0) return;
+  float* memory = memoryOf();
 #pragma unroll
   for (int i = 0; i < kRows; ++i) {
     const int row = part + kParts * i;
-    if (holds && row < net.keyDim) memory[static_cast<int64_t>(row) * net.valueDim + column] = state[i];
+    if (holds && row < net.keyDim) memory[static_cast<int64_t>(row) * net.valueDim] = state[i];
   }
 }
 

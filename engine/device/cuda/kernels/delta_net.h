@@ -14,7 +14,7 @@ struct DeltaNet {
   float* state = nullptr;             // slots, one behind the other
   int64_t sequences = 0;
   const int *sequenceStart = nullptr, *contextLength = nullptr,
-            *stateSlots = nullptr;  // as AttentionBatch has them, in device memory
+            *stateSlots = nullptr;  // as AttentionBatch has them, in device memory; a slot below 0: begins empty, nothing is kept
   int64_t keyHeads = 0, valueHeads = 0, keyDim = 0, valueDim = 0,
           kernel = 0;                                 // keyDim at most 128 (256), valueDim then at most 128 (32)
   const float* convolution = nullptr;                 // (channels, kernel), the newest token last

@@ -13,9 +13,15 @@ constexpr int64_t kAlign = 256;
 int64_t padded(int64_t bytes) { return (bytes + kAlign - 1) / kAlign * kAlign; }
 int64_t elementBytes(DType type) { return type == DType::F32 ? 4 : 2; }
 
+// Rows begin on 16 bytes, as tensor-core kernels want them.
+int64_t stride(DType type, int64_t columns) {
+  const int64_t wide = 16 / elementBytes(type);
+  return (columns + wide - 1) / wide * wide;
+}
+
 // Where things lie in the scratch.
 struct Room {
-  int64_t begin, tokenOf, rowOf, gate, up, result, bytes;
+  int64_t begin, tokenOf, rowOf, gate, up, result, rounded, bytes;
 };
 Room roomFor(int64_t slots, int64_t experts, int64_t hidden, int64_t columns, DType type) {
   Room room = {};
@@ -28,14 +34,29 @@ Room roomFor(int64_t slots, int64_t experts, int64_t hidden, int64_t columns, DT
   room.begin = take(4 * (experts + 1));
   room.tokenOf = take(4 * slots);
   room.rowOf = take(4 * slots);
-  room.gate = take(slots * columns * elementBytes(type));
-  room.up = take(slots * columns * elementBytes(type));
-  room.result = take(slots * hidden * elementBytes(type));
+  room.gate = take(slots * stride(type, columns) * elementBytes(type));
+  room.up = take(slots * stride(type, columns) * elementBytes(type));
+  room.result = take(slots * stride(type, hidden) * elementBytes(type));
+  const int64_t widest = stride(DType::F16, hidden > columns ? hidden : columns);
+  room.rounded = take(type == DType::F32 ? slots * widest * elementBytes(DType::F16) : 0);
   room.bytes = at;
   return room;
 }
 
+TensorView viewAt(uint8_t* memory, DType type, int64_t rows, int64_t columns) {
+  return {memory, type, rows, columns, stride(type, columns)};
+}
+
+// `in` as the matrices' product takes it; `rounded`: the room for that.
+TensorView inputOf(Stream stream, const ExpertMatrices& matrices, TensorView in, uint8_t* rounded) {
+  if (in.dtype != DType::F32 || matrices.product == DType::F32) return in;
+  const TensorView view = viewAt(rounded, matrices.product, in.rows, in.cols);
+  convert(stream, view, in);
+  return view;
+}
+
 void run(Stream stream, TensorView out, TensorView in, const ExpertMatrices& matrices, ExpertRows rows, LinearOptions options) {
+  options.tensorCores = options.tensorCores && in.dtype != DType::F32;
   rows.data = matrices.data;
   rows.scales = matrices.scales;
   rows.zeros = matrices.zeros;
@@ -65,9 +86,9 @@ void expertMlp(Stream stream, const ExpertMlp& task, const LinearOptions& option
   auto* begin = reinterpret_cast<int*>(scratch + room.begin);
   auto* tokenOf = reinterpret_cast<int*>(scratch + room.tokenOf);
   auto* rowOf = reinterpret_cast<int*>(scratch + room.rowOf);
-  const TensorView gate = TensorView::of(scratch + room.gate, type, slots, task.columns),
-                   up = TensorView::of(scratch + room.up, type, slots, task.columns),
-                   result = TensorView::of(scratch + room.result, type, slots, hidden);
+  const TensorView gate = viewAt(scratch + room.gate, type, slots, task.columns),
+                   up = viewAt(scratch + room.up, type, slots, task.columns),
+                   result = viewAt(scratch + room.result, type, slots, hidden);
   const TensorView unweighted = {};
   // Without columns no expert has a row, and the sum is empty.
   const int experts = task.columns > 0 ? task.experts : 0;
@@ -80,14 +101,16 @@ void expertMlp(Stream stream, const ExpertMlp& task, const LinearOptions& option
       in = result;
       rows.inputRows = nullptr;
     }
-    run(stream, gate, in, task.gate, rows, options);
-    run(stream, up, in, task.up, rows, options);
+    const TensorView forGate = inputOf(stream, task.gate, in, scratch + room.rounded);
+    run(stream, gate, forGate, task.gate, rows, options);
+    const bool same = task.up.product == task.gate.product;
+    run(stream, up, same ? forGate : inputOf(stream, task.up, in, scratch + room.rounded), task.up, rows, options);
     if (task.swigluLimit > 0.0f)
       clampedSwiglu(stream, gate, gate, up, 1.702f, task.swigluLimit);
     else
       gatedActivation(stream, gate, gate, up, task.activation);
     rows.inputRows = nullptr;
-    run(stream, result, gate, task.down, rows, options);
+    run(stream, result, inputOf(stream, task.down, gate, scratch + room.rounded), task.down, rows, options);
   }
   combineExperts(stream, task.out, result, rowOf, task.ids, task.weightsOnInput ? unweighted : task.weights, task.addToOut);
 }

@@ -16,10 +16,11 @@ struct ExpertMatrices {
   const void* const* scales = nullptr;    // Int4, Int8, F8E4M3
   const uint8_t* const* zeros = nullptr;  // Int4 with zeros
   const float* bias = nullptr;            // (experts, out); may be null
+  DType product = DType::F32;             // F16, BF16: F32 inputs are rounded to it for tensor cores; F32: they are not
 };
 
 struct ExpertMlp {
-  TensorView out, in;       // (tokens, hidden), one activation type
+  TensorView out, in;       // (tokens, hidden), one activation type, which is also that of all between them
   TensorView ids, weights;  // I32, F32 (tokens, expertsPerToken), without gaps
   int experts = 0;
   int64_t columns = 0;            // of gate and up; 0: this rank has none

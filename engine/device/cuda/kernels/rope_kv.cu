@@ -87,6 +87,7 @@ __global__ void ropeStoreKernel(RopeStoreArguments<T> arguments, C* cache, int64
   const int perToken = arguments.qHeads + (layout.vHeadDim > 0 ? 2 : 1) * layout.kvHeads;
   const int64_t token = item / perToken;
   int head = static_cast<int>(item % perToken);
+  if (head >= arguments.qHeads && arguments.slots[token] < 0) return;  // its warp alone: nothing of the token is stored
   if (head >= arguments.qHeads + layout.kvHeads) {
     head -= arguments.qHeads + layout.kvHeads;
     const T* from = arguments.v.row(token) + head * layout.vHeadDim;

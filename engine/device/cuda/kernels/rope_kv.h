@@ -13,7 +13,7 @@ void ropeAngles(Stream stream, TensorView cosSin, TensorView positions, const do
 // Rotates the first rotaryDim elements of each head of x (tokens, heads * headDim) in place.
 void applyRope(Stream stream, TensorView x, int64_t headDim, TensorView cosSin, KernelRope style);
 // A cache without V (vHeadDim 0) takes k alone. k (tokens, kvHeads * headDim) and v (tokens, kvHeads * vHeadDim) into slots[t] =
-// block * blockTokens + offset; slots: I32 (1, tokens).
+// block * blockTokens + offset; slots: I32 (1, tokens); a token with a slot below 0 is not stored.
 void storeKv(Stream stream, const KvCache& cache, TensorView k, TensorView v, TensorView slots);
 
 // What lies between the projections and attention, in one reading: RMS norm of q's and k's heads (where a norm is given),

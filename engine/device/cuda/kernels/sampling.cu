@@ -97,10 +97,11 @@ struct Shared {
 struct Row {
   const float* logits;
   int vocabulary;
-  float most, inverse;
+  float most;
+  double inverse;
   // Multiples of 2^-32; the likeliest has 2^32.
   __device__ Whole weight(float logit) const {
-    return static_cast<Whole>(rint(exp(static_cast<double>(logit - most) * inverse) * 4294967296.0));
+    return static_cast<Whole>(rint(exp((static_cast<double>(logit) - most) * inverse) * 4294967296.0));
   }
 };
 
@@ -245,18 +246,18 @@ __global__ void __launch_bounds__(kThreads)
     sampleKernel(int* ids, Rows<const float> logits, int vocabulary, const SampleRow* rows) {
   __shared__ Shared shared;
   const SampleRow how = rows[blockIdx.x];
-  Row row = {logits.row(blockIdx.x), vocabulary, 0.0f, 0.0f};
+  Row row = {logits.row(blockIdx.x), vocabulary, 0.0f, 0.0};
   int token;
   rowLargest(row.logits, vocabulary, shared.values, shared.tokens, row.most, token);
-  if (token < 0 || how.temperature < 1e-5f) {
+  if (token < 0 || how.temperature < 1e-5) {
     if (threadIdx.x == 0) ids[blockIdx.x] = token;
     return;
   }
-  row.inverse = 1.0f / how.temperature;
+  row.inverse = 1.0 / how.temperature;
   // min_p: the lowest logit whose weight is at least minP of the likeliest's.
   uint32_t floor = 1u;
-  if (how.minP > 0.0f) floor = orderOf(row.most + how.temperature * logf(fminf(how.minP, 1.0f)));
-  if (how.topK <= 0 && how.topP >= 1.0f) {
+  if (how.minP > 0.0) floor = orderOf(static_cast<float>(row.most + how.temperature * log(fmin(how.minP, 1.0))));
+  if (how.topK <= 0 && how.topP >= 1.0) {
     const Whole limit = share(sumAbove(row, floor, shared), how.uniform);
     token = drawById(row, floor, limit, shared);
     if (threadIdx.x == 0) ids[blockIdx.x] = token;
@@ -272,9 +273,9 @@ __global__ void __launch_bounds__(kThreads)
   } else {
     kept = sumAbove(row, floor, shared);
   }
-  if (how.topP < 1.0f) {
+  if (how.topP < 1.0) {
     // Counts within what top_k and min_p left. The first token that brings the sum to topP of it is the last kept.
-    const Whole wanted = share(kept, fmaxf(how.topP, 0.0f));
+    const Whole wanted = share(kept, fmax(how.topP, 0.0));
     if (wanted == 0) {
       kept = row.weight(row.most);
     } else if (descend<true>(row, floor, wanted - 1, shared, order, sumBefore, countBefore)) {

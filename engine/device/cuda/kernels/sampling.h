@@ -31,10 +31,10 @@ void applyPenalties(Stream stream, TensorView logits, const SeenToken* seen, int
 
 // What a row is sampled with. A temperature below 1e-5 is greedy; topK <= 0, topP >= 1 and minP <= 0 leave all tokens.
 struct SampleRow {
-  float temperature = 0.0f;
+  double temperature = 0.0;
   int topK = 0;
-  float topP = 1.0f, minP = 0.0f;
-  float uniform = 0.0f;  // in [0, 1)
+  double topP = 1.0, minP = 0.0;
+  double uniform = 0.0;  // in [0, 1)
 };
 // ids: I32, a token a row, the lowest id among equals; -1 where no logit is above minus infinity. Weights exp((logit - highest) /
 // temperature) count as multiples of 2^-32, so that sums are exact and a result depends on nothing but its row: tokens 22 e-folds
