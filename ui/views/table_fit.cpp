@@ -12,21 +12,25 @@ void fitColumns(QTableView& table, int mostLetters) {
   const QAbstractItemModel& model = *table.model();
   QHeaderView& header = *table.horizontalHeader();
   const QFontMetrics head = header.fontMetrics(), cells = table.fontMetrics();
-  const int air = cells.averageCharWidth() * 7 / 4;
+  const int air = cells.averageCharWidth() * 7 / 4, margin = head.averageCharWidth() * 2;
   header.setDefaultAlignment(static_cast<Qt::Alignment>(Qt::AlignCenter | Qt::TextWordWrap));
-  int lines = 1;
+  int height = 0;
   for (int column = 0; column < model.columnCount(); ++column) {
     const QString name = model.headerData(column, Qt::Horizontal, Qt::DisplayRole).toString();
-    int widest = 0;
-    for (const QString& word : name.split(QLatin1Char(' '))) widest = std::max(widest, head.horizontalAdvance(word));
+    // Half of the name and a letter: so much that two lines hold it.
+    int named = head.horizontalAdvance(name) / 2 + head.averageCharWidth();
+    for (const QString& word : name.split(QLatin1Char(' '))) named = std::max(named, head.horizontalAdvance(word));
+    int filled = 0;
     for (int row = 0; row < model.rowCount(); ++row) {
       const QString text = model.index(row, column).data(Qt::DisplayRole).toString();
-      widest = std::max(widest, std::min(cells.horizontalAdvance(text), cells.averageCharWidth() * mostLetters));
+      filled = std::max(filled, std::min(cells.horizontalAdvance(text), cells.averageCharWidth() * mostLetters));
     }
-    table.setColumnWidth(column, widest + air);
-    if (head.horizontalAdvance(name) > widest + air / 2) lines = 2;
+    const int width = std::max(named + margin, filled + air);
+    table.setColumnWidth(column, width);
+    const QRect room(0, 0, width - margin, head.height() * 8);
+    height = std::max(height, head.boundingRect(room, Qt::AlignCenter | Qt::TextWordWrap, name).height());
   }
-  header.setFixedHeight(head.lineSpacing() * lines + head.height() / 2);
+  header.setFixedHeight(height + head.height() / 2);
 }
 
 }  // namespace headroom::ui
