@@ -31,7 +31,8 @@ class HeadroomEvaluator : public LayoutEvaluator {
       m_missing = LazyList<Reason>{{"headroom.missing", "the engine cannot run this model yet: " + missing, "plan with another --engine"}};
     }
     const bool onHost = std::all_of(machine.gpus.begin(), machine.gpus.end(), [](const MachineGpu& gpu) { return gpu.spec.hostDevice; });
-    if (const TensorEntry* other = onHost ? nullptr : heldByNoCudaDevice(model, m_limits.computeDType); other && m_missing.empty()) {
+    if (const TensorEntry* other = onHost ? nullptr : heldByNoCudaDevice(condensed.model(), m_limits.computeDType);
+        other && m_missing.empty()) {
       const DType type = loadedDType(*other, m_limits.computeDType);
       m_missing = LazyList<Reason>{{"headroom.cuda_types",
                                     fmt::format("{} has element type {}, expected on CUDA devices {}", other->name, dtypeName(type), kCudaTypes),

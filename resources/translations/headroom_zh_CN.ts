@@ -60,6 +60,14 @@
         <translation>改用其他引擎（--engine）规划</translation>
     </message>
     <message>
+        <source>open the model in another quantization, or serve it with --device cpu</source>
+        <translation>打开该模型的其他量化版本，或用 --device cpu 启动</translation>
+    </message>
+    <message>
+        <source>%1 has element type %2, expected on CUDA devices %3</source>
+        <translation>%1 的元素类型为 %2，CUDA 设备上应为 %3</translation>
+    </message>
+    <message>
         <source>llama.cpp reads GGUF; %1 weights cannot be converted as they are</source>
         <translation>llama.cpp 读取 GGUF；%1 权重无法直接转换</translation>
     </message>

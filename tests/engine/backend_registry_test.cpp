@@ -2,6 +2,8 @@
 // Host devices are always found; when CUDA is off, one sentence says why.
 #include "engine/device/backend_registry.h"
 
+#include "engine/device/cuda/cuda_module.h"
+
 #include <dlfcn.h>
 #include <QtTest>
 
@@ -43,10 +45,12 @@ class BackendRegistryTest : public QObject {
     QTest::addColumn<QByteArray>("abi");
     QTest::addColumn<int>("devices");
     QTest::addColumn<QString>("reason");
-    QTest::newRow("another interface") << QByteArray("1") << 0 << "speaks interface 1, the program asks for 2";
-    QTest::newRow("no device") << QByteArray("2") << 0 << "no device";
-    QTest::newRow("a device that does not answer") << QByteArray("2") << -1 << "device 0 does not answer (it fell off the bus)";
-    QTest::newRow("two devices") << QByteArray("2") << 2 << "";
+    const QByteArray same = QByteArray::number(kCudaAbi);
+    QTest::newRow("another interface") << QByteArray("1") << 0
+                                       << QString("speaks interface 1, the program asks for %1").arg(kCudaAbi);
+    QTest::newRow("no device") << same << 0 << "no device";
+    QTest::newRow("a device that does not answer") << same << -1 << "device 0 does not answer (it fell off the bus)";
+    QTest::newRow("two devices") << same << 2 << "";
   }
   void takesTheModulesWord() {
     QFETCH(QByteArray, abi);

@@ -26,6 +26,8 @@ constexpr const char* kTemplates[] = {
     QT_TRANSLATE_NOOP("Core", "planned, but the engine cannot run it yet: %1"),
     QT_TRANSLATE_NOOP("Core", "the engine cannot run this model yet: %1"),
     QT_TRANSLATE_NOOP("Core", "plan with another --engine"),
+    QT_TRANSLATE_NOOP("Core", "open the model in another quantization, or serve it with --device cpu"),
+    QT_TRANSLATE_NOOP("Core", "%1 has element type %2, expected on CUDA devices %3"),
     QT_TRANSLATE_NOOP("Core", "llama.cpp reads GGUF; %1 weights cannot be converted as they are"),
     QT_TRANSLATE_NOOP("Core", "a GGUF of the same model (Q4_K_M is about as large as 4-bit AWQ)"),
     QT_TRANSLATE_NOOP("Core", "TP=%1 and PP=%2: --split-mode is layer or tensor, not both"),
