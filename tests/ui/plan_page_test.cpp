@@ -14,6 +14,7 @@
 #include "ui/views/option_panel.h"
 
 #include <QAbstractItemModelTester>
+#include <QCheckBox>
 #include <QComboBox>
 #include <QDropEvent>
 #include <QLabel>
@@ -114,6 +115,17 @@ class PlanPageTest : public QObject {
     QVERIFY(verdict(6, 1) != Verdict::Invalid);
     QVERIFY(m_page->gridModel().indexOf(6, 1).data(LayoutGridModel::UnevenRole).toBool());
     QVERIFY(!m_page->gridModel().indexOf(2, 3).data(LayoutGridModel::UnevenRole).toBool());
+  }
+
+  void headroomsOwnEngineCanDoWithoutGraphs() {
+    openStory(static_cast<int>(EngineKind::Headroom));
+    const auto graphs = [this] { return m_session->report()->find(4, 1, 1)->ranks.front().graphs.value_or(Bytes()).count(); };
+    QVERIFY(graphs() > 0);
+    auto* eager = part<QCheckBox>("enforceEager");
+    QVERIFY(eager->isEnabled());
+    eager->click();
+    QTRY_VERIFY_WITH_TIMEOUT(m_session->report() && !m_session->isPlanning(), kPlanTimeoutMs);
+    QCOMPARE(graphs(), int64_t{0});
   }
 
   void detailsExplainTheSelectedCell() {

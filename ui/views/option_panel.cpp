@@ -221,9 +221,8 @@ void OptionPanel::fillTypes() {
     m_version->setCurrentIndex(-1);
     m_version->setCurrentText(QString());
   }
-  // Headroom has one version, its own, and no graphs to switch off; llama.cpp has builds.
+  // Headroom has one version, its own; llama.cpp has builds.
   m_version->setEnabled(m_version->count() > 0);
-  m_eager->setEnabled(!own);
   // Only servers that deal whole experts, and only for models that have any.
   const std::string_view engine = engineName(kind);
   const bool server = engine == "vllm" || engine == "sglang" || engine == "tensorrt-llm";
@@ -244,7 +243,7 @@ PlanOptions OptionPanel::options() const {
   options.inputLen = tokensOf(m_input);
   options.outputLen = tokensOf(m_output);
   if (m_utilization->value() > 0) options.gpuMemoryUtilization = m_utilization->value() / 100.0;
-  options.enforceEager = m_eager->isEnabled() && m_eager->isChecked();
+  options.enforceEager = m_eager->isChecked();
   const auto checked = [](const QCheckBox* box) {
     return box->isEnabled() && box->isVisibleTo(box->parentWidget()) && box->isChecked();
   };
