@@ -38,6 +38,22 @@ ensure_packages() {
   rm -f "$log"
 }
 
+# build_progress PRESET: reads Ninja's lines where no terminal shows them; says how many steps there are, and every thirty seconds how many are done.
+# (A dry run of Ninja would not tell: it takes the look for new files as a change of the build, and stops there.)
+build_progress() {
+  local line steps= last=$SECONDS
+  while IFS= read -r line; do
+    [[ $line =~ ^\[([0-9]+)/([0-9]+)\] && $line != *Re-checking* && $line != *Re-running* ]] || continue
+    if [ -z "$steps" ]; then
+      steps=${BASH_REMATCH[2]}
+      say "Building ($1, $steps steps)."
+    elif [ $((SECONDS - last)) -ge 30 ]; then
+      say "  ${BASH_REMATCH[1]} of ${BASH_REMATCH[2]} steps done"
+      last=$SECONDS
+    fi
+  done
+}
+
 # build PRESET TARGET...: configures and builds, with Ninja's own progress line where there is a terminal. Says nothing when all is up to date.
 build() {
   local preset=$1 log; shift
@@ -47,14 +63,10 @@ build() {
     say "Configuring ($preset)."
     (cd "$root" && cmake --preset "$preset") >"$log" 2>&1 || { tail -n 25 "$log" >&2; die "Configuring failed; the whole output is in $log."; }
   fi
-  local pending
-  # Looking again at which files there are is not building.
-  pending=$(ninja -C "$root/build/$preset" -n "$@" 2>/dev/null | grep '^\[' | grep -vc 'Re-checking\|Re-running' || true)
-  [ "$pending" -gt 0 ] && say "Building ($preset, $pending steps)."
   if [ -t 2 ]; then
     ninja -C "$root/build/$preset" "$@" >&2 || die "The build failed."
   else
-    ninja -C "$root/build/$preset" "$@" >"$log" 2>&1 || { grep -E -A 12 'FAILED|error' "$log" | head -n 60 >&2; die "The build failed; the whole output is in $log."; }
+    ninja -C "$root/build/$preset" "$@" 2>&1 | tee "$log" | build_progress "$preset" || { grep -E -A 12 'FAILED|error' "$log" | head -n 60 >&2; die "The build failed; the whole output is in $log."; }
   fi
 }
 
