@@ -7,9 +7,9 @@
 
 namespace headroom {
 
-// Fills LayerSpec::recurrent and indexDim of the layers that need them.
 // Whether the keys describe Mamba 2 (heads of states) or the first one.
 bool describesMamba2(const ConfigReader& keys);
+// Fills LayerSpec::recurrent and indexDim of the layers that need them.
 void readRecurrentStates(const ConfigReader& keys, ModelConfig& config);
 
 }  // namespace headroom

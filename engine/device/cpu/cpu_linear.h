@@ -51,8 +51,8 @@ class CpuLinear {
   ThreadPool& m_pool;
   std::array<const LinearFamily*, kForms> m_families{};
   std::array<Prepared, kForms> m_prepared;
-  // Scratch outside the device's budget: activations of kTokensAtOnce tokens at most in each form, and 16 dequantized rows a
-  // thread.
+  // Scratch outside the device's budget: activations of kTokensAtOnce tokens at most in each form, and two groups of
+  // dequantized rows a thread.
   std::array<AlignedBuffer, kForms> m_activations;
   std::vector<AlignedBuffer> m_rows;
   std::vector<Share> m_shares;
