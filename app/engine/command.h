@@ -12,7 +12,7 @@ class App;
 
 namespace headroom::app {
 
-// Exit states, stable (see DESIGN): scripts depend on them.
+// Exit states, stable: scripts depend on them.
 inline constexpr int kDone = 0, kBadInput = 2, kFailed = 3, kInterrupted = 130;
 
 // Adds the sub-command's options to `app`; the callback that the sub-command stores in `run` is called after parsing and

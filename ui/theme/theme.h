@@ -25,9 +25,9 @@ QColor memoryPartColor(MemoryPart part, ColorScheme scheme);
 
 // Text of less weight than the palette's text.
 QColor mutedText(const QPalette& palette);
-// Thin lines between areas.
 // Edge of what can be typed into or switched: 3 : 1 against the card it stands on.
 QColor fieldEdgeColor(const QPalette& palette);
+// Thin lines between areas.
 QColor separatorColor(const QPalette& palette);
 // Surface of cards on the window.
 QColor cardColor(const QPalette& palette);
