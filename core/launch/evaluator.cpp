@@ -137,10 +137,9 @@ LayoutEvaluator::LayoutEvaluator(const ModelSource& model, const CondensedModel&
   }
 }
 
-std::vector<int64_t> LayoutEvaluator::layersByKind(Range layers) const {
-  std::vector<int64_t> count(m_kindLayer.size(), 0);
+void LayoutEvaluator::countByKind(Range layers, std::vector<int64_t>& count) const {
+  count.assign(m_kindLayer.size(), 0);
   for (int64_t layer = layers.begin; layer < layers.end; ++layer) ++count[m_kindOf[layer]];
-  return count;
 }
 
 bool LayoutEvaluator::sameKinds(Range a, Range b) const {
@@ -245,12 +244,8 @@ void LayoutEvaluator::fillMemory(LayoutPlan& plan, const std::shared_ptr<const R
   };
   if (context.alike) {  // each kind of rank once, at the first rank of the kind
     for (int stage = 0; stage < replica.pp; ++stage) {
-      int next = 0;
-      for (int tpRank = 0; tpRank < replica.tp && next < replica.classes; ++tpRank) {
-        if (!replica.classOf.empty() && replica.classOf[tpRank] != next) continue;
-        look(replica.part(stage, tpRank), context.order[stage * replica.tp + tpRank]);
-        ++next;
-      }
+      for (int kind = 0; kind < replica.classes; ++kind)
+        look(replica.parts[stage * replica.classes + kind], context.order[stage * replica.tp + replica.firstRankOf(kind)]);
     }
   } else {
     for (int rank = 0; rank < ranksEach * plan.dp; ++rank) {
@@ -261,13 +256,9 @@ void LayoutEvaluator::fillMemory(LayoutPlan& plan, const std::shared_ptr<const R
   if (blocks == std::numeric_limits<int64_t>::max()) blocks = context.engine == EngineKind::Headroom ? mostNeeded : 0;
   Bytes cache;
   for (int stage = 0; stage < replica.pp; ++stage) {
-    for (int tpRank = 0; tpRank < replica.tp; ++tpRank) {
-      const PartBytes& part = replica.part(stage, tpRank);
-      cache += part.cacheFixed + part.cacheUnit * blocks;
-      if (replica.classes == 1) {
-        cache += (part.cacheFixed + part.cacheUnit * blocks) * (replica.tp - 1);
-        break;
-      }
+    for (int kind = 0; kind < replica.classes; ++kind) {
+      const PartBytes& part = replica.parts[stage * replica.classes + kind];
+      cache += (part.cacheFixed + part.cacheUnit * blocks) * replica.rankCountOf(kind);
     }
   }
   plan.kvCache = cache;

@@ -30,14 +30,28 @@ struct PartBytes {
   }
 };
 
-// One replica of tp x pp ranks. TP ranks that take the same bytes in every stage form a class.
+// TP ranks that take the same bytes in every stage form a class.
+struct RankClasses {
+  std::vector<int> of;            // by TP rank
+  std::vector<int> first, count;  // by class: its first TP rank, and how many it has
+  void add(int kind) {            // of the next TP rank
+    if (kind == static_cast<int>(first.size())) {
+      first.push_back(static_cast<int>(of.size()));
+      count.push_back(0);
+    }
+    ++count[kind];
+    of.push_back(kind);
+  }
+};
+
+// One replica of tp x pp ranks.
 struct ReplicaPlan {
   int tp = 1, pp = 1;
   bool even = true;
   std::vector<Range> stages;
   std::shared_ptr<const std::vector<RankSlice>> tpSlices;  // heads, columns and vocabulary of each TP rank
   int classes = 1;
-  std::vector<int> classOf;      // by TP rank; empty: all alike
+  std::shared_ptr<const RankClasses> rankClasses;  // null: all alike
   std::vector<PartBytes> parts;  // stage x classes + class
   double utilization = 0.9;
   int64_t unitTokens = 16;
@@ -56,7 +70,9 @@ struct ReplicaPlan {
   int64_t kvCopies = 1;  // ranks of a stage that hold the same KV head
   int ep = 1;            // ranks that whole experts are dealt to
   bool sharedExperts = false;
-  const PartBytes& part(int stage, int tpRank) const { return parts[stage * classes + (classOf.empty() ? 0 : classOf[tpRank])]; }
+  const PartBytes& part(int stage, int tpRank) const { return parts[stage * classes + (rankClasses ? rankClasses->of[tpRank] : 0)]; }
+  int firstRankOf(int kind) const { return rankClasses ? rankClasses->first[kind] : 0; }
+  int rankCountOf(int kind) const { return rankClasses ? rankClasses->count[kind] : tp; }
 };
 
 // What texts and ranks need after the evaluator is gone.
@@ -104,7 +120,12 @@ class LayoutEvaluator {
   // The table of weights as `bytesOf` says the engine holds a tensor.
   WeightTable weightTable(const std::function<int64_t(const TensorEntry&)>& bytesOf) const;
   // Layers of each kind among these. Layers of one kind take the same cache and buffers.
-  std::vector<int64_t> layersByKind(Range layers) const;
+  std::vector<int64_t> layersByKind(Range layers) const {
+    std::vector<int64_t> count;
+    countByKind(layers, count);
+    return count;
+  }
+  void countByKind(Range layers, std::vector<int64_t>& count) const;
   // Whether two ranges hold as many layers of each kind.
   bool sameKinds(Range a, Range b) const;
   // Whether two stages of a replica take the same, up to what the ends hold: layers of the same kinds, and the same end.

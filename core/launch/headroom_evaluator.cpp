@@ -80,7 +80,7 @@ class HeadroomEvaluator : public LayoutEvaluator {
     made->even = ranks.even;
     made->utilization = m_options.gpuMemoryUtilization;
     made->tpSlices = ranks.slices;
-    made->classOf = ranks.classOf;
+    made->rankClasses = ranks.rankClasses;
     made->classes = static_cast<int>(ranks.classes.size());
     made->stages = m_context->alike ? stagesOf(pp) : stagesByMemory(tp, pp, dp);
     made->unitTokens = m_limits.blockTokens;
@@ -99,7 +99,7 @@ class HeadroomEvaluator : public LayoutEvaluator {
         }
         continue;
       }
-      count = layersByKind(layers);
+      countByKind(layers, count);
       for (const Class& same : ranks.classes) {
         PartBytes part;
         part.unitsNeeded = needed;
@@ -107,9 +107,9 @@ class HeadroomEvaluator : public LayoutEvaluator {
         part.weights = m_table.stageBytes(same.shares, layers, stage == 0, stage == pp - 1);
         for (size_t kind = 0; kind < count.size(); ++kind) part.cacheUnit += same.cacheOfKind[kind] * count[kind];
         part.activations = activations(tp, pp, stage, layers, same, count);
-        RankSlice slice = same.slice;
-        slice.layers = layers;
-        part.graphs = graphBytes(m_model.config, slice, m_limits);
+        Bytes graphs = same.graphs;
+        for (size_t kind = 0; kind < count.size(); ++kind) graphs += same.graphsOfKind[kind] * count[kind];
+        part.graphs = graphs;
         made->parts.push_back(part);
       }
     }
@@ -126,11 +126,13 @@ class HeadroomEvaluator : public LayoutEvaluator {
     std::vector<int64_t> widths;  // what buffers and cache are sized by
     WeightTable::Shares shares;
     std::vector<Bytes> cacheOfKind;
+    Bytes graphs;                     // of a stage without layers
+    std::vector<Bytes> graphsOfKind;  // what a layer adds
   };
   struct Ranks {
     bool even = true;
     std::shared_ptr<const std::vector<RankSlice>> slices;  // null: refused
-    std::vector<int> classOf;
+    std::shared_ptr<const RankClasses> rankClasses;
     std::vector<Class> classes;
   };
 
@@ -175,32 +177,49 @@ class HeadroomEvaluator : public LayoutEvaluator {
     if (!layout) return ranks;
     ranks.even = layout->even;
     ranks.slices = std::make_shared<const std::vector<RankSlice>>(layout->ranks);
-    const ModelConfig& config = m_model.config;
+    auto rankClasses = std::make_shared<RankClasses>();
+    rankClasses->of.reserve(layout->ranks.size());
     for (const RankSlice& slice : layout->ranks) {
-      Class one;
-      one.held = m_table.heldOf(config, slice, tp);
-      one.widths = {slice.vocabulary.size(), slice.tpRank == 0 ? 1 : 0};
-      for (size_t layer : m_kindLayer) {
-        const LayerShare share = layerShare(config, config.layers[layer], slice, tp);
-        for (const Range& held :
-             {share.qHeads, share.kvHeads, share.linearKeyHeads, share.mlpColumns, share.expertColumns, share.sharedColumns})
-          one.widths.push_back(held.size());
-      }
+      measure(slice, tp);
       const auto same = std::find_if(ranks.classes.begin(), ranks.classes.end(),
-                                     [&](const Class& known) { return known.widths == one.widths && known.held == one.held; });
-      ranks.classOf.push_back(static_cast<int>(same - ranks.classes.begin()));
-      if (same != ranks.classes.end()) continue;
-      one.slice = slice;
-      one.id = static_cast<int>(ranks.classes.size());
-      one.shares = m_table.sharesOf(one.held);
-      for (size_t layer : m_kindLayer) {
-        RankSlice single = slice;
-        single.layers = {static_cast<int64_t>(layer), static_cast<int64_t>(layer) + 1};
-        one.cacheOfKind.push_back(kvBytesPerBlock(config, single, m_limits));
-      }
-      ranks.classes.push_back(std::move(one));
+                                     [&](const Class& known) { return known.widths == m_widths && known.held == m_held; });
+      rankClasses->add(static_cast<int>(same - ranks.classes.begin()));
+      if (same == ranks.classes.end()) ranks.classes.push_back(classOf(slice, static_cast<int>(ranks.classes.size())));
     }
+    ranks.rankClasses = std::move(rankClasses);
     return ranks;
+  }
+
+  // What tells the ranks of a class from others: m_held and m_widths.
+  void measure(const RankSlice& slice, int tp) {
+    const ModelConfig& config = m_model.config;
+    m_table.heldOf(config, slice, tp, m_held);
+    m_widths.assign({slice.vocabulary.size(), slice.tpRank == 0 ? 1 : 0});
+    for (size_t layer : m_kindLayer) {
+      const LayerShare share = layerShare(config, config.layers[layer], slice, tp);
+      m_widths.insert(m_widths.end(), {share.qHeads.size(), share.kvHeads.size(), share.linearKeyHeads.size(),
+                                       share.mlpColumns.size(), share.expertColumns.size(), share.sharedColumns.size()});
+    }
+  }
+
+  // The class of a rank that was measured.
+  Class classOf(const RankSlice& slice, int id) const {
+    const ModelConfig& config = m_model.config;
+    Class one;
+    one.slice = slice;
+    one.id = id;
+    one.held = m_held;
+    one.widths = m_widths;
+    one.shares = m_table.sharesOf(one.held);
+    RankSlice part = slice;
+    part.layers = {};
+    one.graphs = graphBytes(config, part, m_limits);
+    for (size_t layer : m_kindLayer) {
+      part.layers = {static_cast<int64_t>(layer), static_cast<int64_t>(layer) + 1};
+      one.cacheOfKind.push_back(kvBytesPerBlock(config, part, m_limits));
+      one.graphsOfKind.push_back(graphBytes(config, part, m_limits) - one.graphs);
+    }
+    return one;
   }
 
   // On mixed cards: layers by what each stage's smallest card has room for, in every replica.
@@ -285,6 +304,7 @@ class HeadroomEvaluator : public LayoutEvaluator {
   std::map<std::tuple<int, int, int, uint64_t>, Bytes> m_activations;  // by tp, class, place and kinds
   std::map<std::tuple<int, int, int, int64_t>, std::shared_ptr<const ReplicaPlan>> m_replicas;
   Bytes m_blockTable;  // of one more block a sequence
+  std::vector<int64_t> m_held, m_widths;  // of the rank that was measured last
 };
 
 }  // namespace

@@ -54,7 +54,9 @@ class LlamaCppEvaluator : public LayoutEvaluator {
     made->parts.resize(static_cast<size_t>(tp) * pp);
     if (tp > 1) {
       made->classes = tp;
-      for (int device = 0; device < tp; ++device) made->classOf.push_back(device);
+      auto classes = std::make_shared<RankClasses>();
+      for (int device = 0; device < tp; ++device) classes->add(device);
+      made->rankClasses = std::move(classes);
       fillTensorSplit(*made, tokens, requests);
     } else {
       fillLayerSplit(*made, tokens, requests);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/launch/plan_search.h"
 
+#include "core/launch/prepared_model.h"
+
 #include <algorithm>
 
 namespace headroom {
@@ -44,9 +46,9 @@ json predictionJson(const Prediction& p) {
 }
 
 // The smallest count of the card that grants the wish: machines of 1, 2, 4 … are what people buy, but any count runs.
-std::optional<WishAnswer> smallestMachine(const ModelSource& model, const PlanOptions& options, const Wish& wish, const GpuSpec& spec,
+std::optional<WishAnswer> smallestMachine(const PreparedModel& model, const PlanOptions& options, const Wish& wish, const GpuSpec& spec,
                                           Error* error, std::string& why) {
-  const int64_t least = std::max<int64_t>(1, model.inventory.checkpointBytes().count() / 2 / std::max<int64_t>(1, spec.memory.count()));
+  const int64_t least = std::max<int64_t>(1, model.condensed().checkpointBytes().count() / 2 / std::max<int64_t>(1, spec.memory.count()));
   for (int count = static_cast<int>(std::min<int64_t>(least, wish.mostGpus)); count <= wish.mostGpus; ++count) {
     const std::string gpus = fmt::format("{}x{}", count, spec.name);
     const Result<Machine> machine = parseMachine(gpus);
@@ -103,12 +105,17 @@ std::vector<EngineSelection> plannedEngines() {
 
 Result<WishReport> searchMachines(const ModelSource& model, const PlanOptions& options, const Wish& wish,
                                   const std::vector<std::string>& cards) {
+  return searchMachines(PreparedModel::borrowed(model), options, wish, cards);
+}
+
+Result<WishReport> searchMachines(const PreparedModel& model, const PlanOptions& options, const Wish& wish,
+                                  const std::vector<std::string>& cards) {
   if (wish.mostGpus < 1 || wish.mostGpus > 64)
     return failure("--max-gpus", std::to_string(wish.mostGpus), "1 to 64");
   PlanOptions asked = options;
   if (!asked.maxModelLen) {  // a wish is for a length, not for what happens to fit
     const int64_t load = asked.inputLen.value_or(0) + asked.outputLen.value_or(0);
-    const int64_t positions = model.config.maxPositionEmbeddings;
+    const int64_t positions = model.opened().config.maxPositionEmbeddings;
     asked.maxModelLen = load > 0 ? load : positions > 0 ? positions : 4096;
   }
   std::vector<const GpuSpec*> specs;
@@ -183,6 +190,7 @@ json wishToJson(const WishReport& report, const PlanOptions& options, const Wish
 
 std::vector<EngineAnswer> compareEngines(const ModelSource& model, const Machine& machine, const PlanOptions& options,
                                          const std::vector<EngineSelection>& engines) {
+  const PreparedModel prepared = PreparedModel::borrowed(model);
   std::vector<EngineAnswer> answers;
   for (const EngineSelection& engine : engines.empty() ? plannedEngines() : engines) {
     EngineAnswer answer;
@@ -190,7 +198,7 @@ std::vector<EngineAnswer> compareEngines(const ModelSource& model, const Machine
     PlanOptions asked = options;
     asked.engine = engine;
     if (engine.kind == EngineKind::LlamaCpp) asked.gpuMemoryUtilization.reset();  // it has no such option
-    const Result<PlanReport> report = planModel(model, machine, asked);
+    const Result<PlanReport> report = planModel(prepared, machine, asked);
     if (!report) {
       answer.error = report.error().message();
       answers.push_back(std::move(answer));

@@ -10,6 +10,8 @@
 
 namespace headroom {
 
+class PreparedModel;  // core/launch/prepared_model.h
+
 // Lengths and requests are those of PlanOptions (maxModelLen, concurrency, inputLen, outputLen).
 struct Wish {
   std::optional<double> decodeTokensPerSecond;      // of each request, at the asked concurrency
@@ -42,6 +44,8 @@ struct WishReport {
 };
 
 // `cards`: catalog names to look among; empty: the whole catalog. Predictions that are unknown do not grant a speed.
+Result<WishReport> searchMachines(const PreparedModel& model, const PlanOptions& options, const Wish& wish,
+                                  const std::vector<std::string>& cards = {});
 Result<WishReport> searchMachines(const ModelSource& model, const PlanOptions& options, const Wish& wish,
                                   const std::vector<std::string>& cards = {});
 // The order of WishReport: those with a price first, the cheapest first; then by count and memory.

@@ -3,10 +3,9 @@
 #include "core/launch/planner.h"
 
 #include "core/launch/evaluator.h"
+#include "core/launch/prepared_model.h"
 #include "core/memory/kv_cache_size.h"
 #include "core/memory/vllm_memory.h"
-#include "core/model/held_weights.h"
-#include "core/model/what_if_quantization.h"
 
 #include <algorithm>
 #include <array>
@@ -280,14 +279,6 @@ const LayoutPlan* PlanReport::find(int tp, int pp, int dp) const {
 }
 
 namespace {
-// Headroom's own engine holds quantized weights in forms of its own; empty where the model is planned as it is stored.
-std::optional<ModelSource> heldModel(const ModelSource& opened, const PlanOptions& options) {
-  if (options.engine.kind != EngineKind::Headroom || !opened.config.quantization) return {};
-  return heldByEngine(opened);
-}
-}  // namespace
-
-namespace {
 // Whether a 16-bit model is to be planned as if it were quantized. Servers make 8-bit weights themselves while they load.
 bool asksWhatIf(const ModelSource& opened, const PlanOptions& options) {
   if (!options.quantization || opened.config.quantization) return false;
@@ -302,17 +293,20 @@ PlanOptions withoutQuantization(PlanOptions options) {
 }
 }  // namespace
 
-Result<PlanReport> planModel(const ModelSource& opened, const Machine& machine, const PlanOptions& options) {
-  if (asksWhatIf(opened, options)) {
-    const Result<ModelSource> quantized = quantizedAs(opened, *options.quantization);
+Result<PlanReport> planModel(const ModelSource& model, const Machine& machine, const PlanOptions& options) {
+  return planModel(PreparedModel::borrowed(model), machine, options);
+}
+
+Result<PlanReport> planModel(const PreparedModel& prepared, const Machine& machine, const PlanOptions& options) {
+  if (asksWhatIf(prepared.opened(), options)) {
+    const auto quantized = prepared.quantized(*options.quantization);
     if (!quantized) return tl::unexpected(quantized.error());
-    return planModel(*quantized, machine, withoutQuantization(options));
+    return planModel(**quantized, machine, withoutQuantization(options));
   }
-  const CondensedModel stored(opened);
-  const std::optional<ModelSource> held = heldModel(opened, options);
-  const ModelSource& model = held ? *held : opened;
-  const std::optional<CondensedModel> condensedHeld = held ? std::optional<CondensedModel>(*held) : std::nullopt;
-  const CondensedModel& condensed = condensedHeld ? *condensedHeld : stored;
+  const bool own = options.engine.kind == EngineKind::Headroom;
+  const ModelSource& model = own ? prepared.held() : prepared.opened();
+  const CondensedModel& stored = prepared.condensed();
+  const CondensedModel& condensed = own ? prepared.heldCondensed() : stored;
   Result<ResolvedOptions> resolved = resolveOptions(model, condensed, machine, options);
   if (!resolved) return tl::unexpected(resolved.error());
   resolved->corrections = options.corrections;
@@ -342,18 +336,19 @@ Result<PlanReport> planModel(const ModelSource& opened, const Machine& machine, 
 
 Result<LayoutPlan> planLayout(const ModelSource& opened, const Machine& machine, const PlanOptions& options, int tp, int pp,
                               int dp) {
+  const PreparedModel prepared = PreparedModel::borrowed(opened);
   if (tp < 1 || pp < 1 || dp < 1 || static_cast<int64_t>(tp) * pp * dp > machine.size()) {
     return failure("layout", fmt::format("TP {} x PP {} x DP {}", tp, pp, dp),
                    fmt::format("at most {} GPUs in all", machine.size()));
   }
   if (asksWhatIf(opened, options)) {
-    const Result<ModelSource> quantized = quantizedAs(opened, *options.quantization);
+    const auto quantized = prepared.quantized(*options.quantization);
     if (!quantized) return tl::unexpected(quantized.error());
-    return planLayout(*quantized, machine, withoutQuantization(options), tp, pp, dp);
+    return planLayout((*quantized)->opened(), machine, withoutQuantization(options), tp, pp, dp);
   }
-  const std::optional<ModelSource> held = heldModel(opened, options);
-  const ModelSource& model = held ? *held : opened;
-  const CondensedModel condensed(model);
+  const bool own = options.engine.kind == EngineKind::Headroom;
+  const ModelSource& model = own ? prepared.held() : opened;
+  const CondensedModel& condensed = own ? prepared.heldCondensed() : prepared.condensed();
   Result<ResolvedOptions> resolved = resolveOptions(model, condensed, machine, options);
   if (!resolved) return tl::unexpected(resolved.error());
   resolved->corrections = options.corrections;

@@ -82,6 +82,7 @@ std::vector<int64_t> graphBatches(const EngineLimits& limits) {
   std::vector<int64_t> batches;
   if (!limits.graphs) return batches;
   const int64_t most = std::min({kMost, limits.maxNumSeqs, limits.maxNumBatchedTokens});
+  batches.reserve(24);
   for (int64_t batch = 1; batch < most; batch += batch < 8 ? batch : batch < 64 ? 8 : 16) batches.push_back(batch);
   if (most > 0) batches.push_back(most);
   return batches;

@@ -91,14 +91,13 @@ WeightTable::Shares WeightTable::sharesOf(const std::vector<int64_t>& held) cons
   return shares;
 }
 
-std::vector<int64_t> WeightTable::heldOf(const ModelConfig& config, const RankSlice& rank, int tp) const {
-  std::vector<int64_t> held;
+void WeightTable::heldOf(const ModelConfig& config, const RankSlice& rank, int tp, std::vector<int64_t>& held) const {
+  held.clear();
   held.reserve(m_classes.size());
   for (const SplitClass& split : m_classes) {
     const bool none = split.firstTpRankOnly && rank.tpRank != 0;
     held.push_back(none ? 0 : heldUnits(split.unit, split.units, split.layerQHeads, split.layerKvHeads, config, rank, tp).size());
   }
-  return held;
 }
 
 Bytes WeightTable::stageBytes(const Shares& shares, Range layers, bool embeds, bool projects) const {

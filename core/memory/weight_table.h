@@ -37,7 +37,12 @@ class WeightTable {
   // By Headroom's layout: units as sliceOf deals them.
   Shares sharesOf(const ModelConfig& config, const RankSlice& rank, int tp) const { return sharesOf(heldOf(config, rank, tp)); }
   // Units of each class that the rank holds by Headroom's layout; ranks that hold as many have equal shares.
-  std::vector<int64_t> heldOf(const ModelConfig& config, const RankSlice& rank, int tp) const;
+  std::vector<int64_t> heldOf(const ModelConfig& config, const RankSlice& rank, int tp) const {
+    std::vector<int64_t> held;
+    heldOf(config, rank, tp, held);
+    return held;
+  }
+  void heldOf(const ModelConfig& config, const RankSlice& rank, int tp, std::vector<int64_t>& held) const;
 
   Bytes stageBytes(const Shares& shares, Range layers, bool embeds, bool projects) const;
 
