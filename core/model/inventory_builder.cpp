@@ -81,7 +81,8 @@ InventoryBuilder::InventoryBuilder(const ModelConfig& config)
       m_keysJson(config.raw.is_object() ? languageModelKeys(config.raw) : nlohmann::json::object()),
       m_keys(m_keysJson, config.name, m_ignoredError) {
   const bool severalParts = config.raw.is_object() && config.raw.contains("text_config");
-  m_prefix = (severalParts ? "language_model." : "") + std::string(m_names.model);
+  if (config.raw.is_object() && config.raw.contains("thinker_config")) m_outer = "thinker.";
+  m_prefix = m_outer + (severalParts ? "language_model." : "") + std::string(m_names.model);
   if (!config.quantization) return;
   for (const auto& name : config.quantization->ignored)
     if (name.starts_with("re:") || name.find('*') != std::string::npos || name.find('.') == std::string::npos)

@@ -36,6 +36,8 @@ class InventoryBuilder {
   const ConfigReader& keys() const { return m_keys; }
   // "model." or "language_model.model.".
   const std::string& prefix() const { return m_prefix; }
+  // Before the names of all parts: "thinker." where what thinks stands beside what speaks (Qwen's omni models), else empty.
+  const std::string& outer() const { return m_outer; }
 
   // A tensor that no quantization touches.
   TensorEntry& tensor(TensorRole role, std::string name, std::vector<int64_t> shape, int layer = -1);
@@ -71,7 +73,7 @@ class InventoryBuilder {
   nlohmann::json m_keysJson;
   std::optional<Error> m_ignoredError;  // parseModelConfig has reported it
   ConfigReader m_keys;
-  std::string m_prefix;
+  std::string m_prefix, m_outer;
   bool m_unloaded = false;
   std::unordered_set<std::string> m_ignoredModules;
   std::vector<std::string> m_ignoredPatterns;

@@ -136,20 +136,24 @@ void addQwenTower(InventoryBuilder& builder, bool second) {
                 patch = tower({"patch_size", "spatial_patch_size"}, 14);
   const int64_t inner = second ? tower({"intermediate_size"}, 3420) : width * tower({"mlp_ratio"}, 4);
   const int64_t merged = width * tower({"spatial_merge_size"}, 2) * tower({"spatial_merge_size"}, 2);
-  builder.tensor("visual.patch_embed.proj.weight", {width, 3, tower({"temporal_patch_size"}, 2), patch, patch});
+  const std::string visual = builder.outer() + "visual.";
+  builder.tensor(visual + "patch_embed.proj.weight", {width, 3, tower({"temporal_patch_size"}, 2), patch, patch});
   for (int64_t i = 0; i < depth; ++i) {
-    const std::string at = numbered("visual.blocks.", i);
+    const std::string at = numbered(visual + "blocks.", i);
     builder.layerNorm(at + "norm1", width, !second);
     builder.layerNorm(at + "norm2", width, !second);
-    builder.plainLinear(at + "attn.qkv", 3 * width, width, true);
+    if (builder.outer().empty())
+      builder.plainLinear(at + "attn.qkv", 3 * width, width, true);
+    else
+      for (const char* name : {"attn.q", "attn.k", "attn.v"}) builder.plainLinear(at + name, width, width, true);
     builder.plainLinear(at + "attn.proj", width, width, true);
     if (second) builder.plainLinear(at + "mlp.gate_proj", inner, width, true);
     builder.plainLinear(at + (second ? "mlp.up_proj" : "mlp.fc1"), inner, width, true);
     builder.plainLinear(at + (second ? "mlp.down_proj" : "mlp.fc2"), width, inner, true);
   }
-  builder.layerNorm("visual.merger.ln_q", width, !second);
-  builder.plainLinear("visual.merger.mlp.0", merged, merged, true);
-  builder.plainLinear("visual.merger.mlp.2", builder.config().hiddenSize, merged, true);
+  builder.layerNorm(visual + "merger.ln_q", width, !second);
+  builder.plainLinear(visual + "merger.mlp.0", merged, merged, true);
+  builder.plainLinear(visual + "merger.mlp.2", builder.config().hiddenSize, merged, true);
 }
 
 }  // namespace
@@ -165,7 +169,8 @@ void addQwen3VlTower(InventoryBuilder& builder) {
                 patch = tower({"patch_size"}, 16);
   const int64_t merge = tower({"spatial_merge_size"}, 2), merged = width * merge * merge,
                 out = tower({"out_hidden_size"}, builder.config().hiddenSize);
-  const std::string at = "model.visual.";
+  const bool omni = !builder.outer().empty();  // the same tower under other names
+  const std::string at = omni ? builder.outer() + "visual." : "model.visual.";
   builder.tensor(at + "patch_embed.proj.weight", {width, 3, tower({"temporal_patch_size"}, 2), patch, patch});
   builder.tensor(at + "patch_embed.proj.bias", {width});
   builder.tensor(at + "pos_embed.weight", {tower({"num_position_embeddings"}, 2304), width});
@@ -179,13 +184,13 @@ void addQwen3VlTower(InventoryBuilder& builder) {
     builder.plainLinear(block + "mlp.linear_fc2", width, inner, true);
   }
   const auto merger = [&](const std::string& name, int64_t norm) {
-    builder.layerNorm(name + "norm", norm, true);
-    builder.plainLinear(name + "linear_fc1", merged, merged, true);
-    builder.plainLinear(name + "linear_fc2", out, merged, true);
+    builder.layerNorm(name + (omni ? "ln_q" : "norm"), norm, true);
+    builder.plainLinear(name + (omni ? "mlp.0" : "linear_fc1"), merged, merged, true);
+    builder.plainLinear(name + (omni ? "mlp.2" : "linear_fc2"), out, merged, true);
   };
   merger(at + "merger.", width);
   const auto taps = tower.keys().integers({"deepstack_visual_indexes"}, 0, 1024);
-  for (size_t i = 0; i < taps.size(); ++i) merger(numbered(at + "deepstack_merger_list.", static_cast<int64_t>(i)), merged);
+  for (size_t i = 0; i < taps.size(); ++i) merger(numbered(at + (omni ? "merger_list." : "deepstack_merger_list."), static_cast<int64_t>(i)), merged);
 }
 
 void addQwen35Parts(InventoryBuilder& builder) {

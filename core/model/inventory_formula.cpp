@@ -13,18 +13,44 @@ class LayerWriter {
   LayerWriter(InventoryBuilder& builder, const LayerSpec& spec, int layer, std::string at)
       : m_builder(builder),
         m_config(builder.config()),
-        m_names(builder.names()),
+        m_names(layer % 2 == 1 && builder.family().secondNames ? *builder.family().secondNames : builder.names()),
         m_spec(spec),
         m_layer(layer),
         m_at(std::move(at)) {}
 
   void write() {
+    if (m_builder.family().ownLayers) return m_builder.family().layerExtras(m_builder, m_spec, m_layer, m_at);
     writeNorms();
     writeAttention();
     if (m_spec.mambaBeside) writeMamba2();
     if (m_spec.ffn == FfnKind::Dense) writeMlp();
     if (m_spec.ffn == FfnKind::MixtureOfExperts) writeExperts();
     if (m_builder.family().layerExtras) m_builder.family().layerExtras(m_builder, m_spec, m_layer, m_at);
+  }
+
+  // Mamba 2 (https://arxiv.org/abs/2405.21060).
+  void writeMamba2() {
+    const ConfigReader& keys = m_builder.keys();
+    const int64_t hidden = m_config.hiddenSize,
+                  heads = keys.integer({"mamba_num_heads", "mamba_n_heads", "n_mamba_heads", "num_heads"}, 1, 65536).value_or(1),
+                  dim = keys.integer({"mamba_head_dim", "mamba_d_head", "mamba_headdim", "head_dim"}, 1, 8192).value_or(64);
+    const int64_t groups = keys.integer({"n_groups", "mamba_n_groups", "mamba_ngroups"}, 1, 4096).value_or(8),
+                  state = keys.integer({"ssm_state_size", "mamba_d_state", "state_size"}, 1, 8192).value_or(128);
+    const int64_t kernel = keys.integer({"conv_kernel", "mamba_d_conv"}, 1, 64).value_or(4), inner = heads * dim;
+    const bool ownLayers = m_builder.family().ownLayers;
+    const bool bias = keys.flag({"mamba_proj_bias", m_config.modelType == "mamba2" ? "use_bias" : "add_bias_linear"}).value_or(false);
+    const SplitSegment headRows{SplitUnit::QHeads, inner, dim}, groupRows{SplitUnit::QHeads, groups * state, state},
+        perHead{SplitUnit::QHeads, heads, 1};
+    const std::string_view at = mambaAt();
+    splitLinear(at, "in_proj", 2 * inner + 2 * groups * state + heads, hidden, 0,
+                {headRows, headRows, groupRows, groupRows, perHead}, bias);
+    plain(at, "conv1d.weight", {inner + 2 * groups * state, 1, kernel}, {headRows, groupRows, groupRows});
+    if (keys.flag({"use_conv_bias", "mamba_conv_bias"}).value_or(true))
+      plain(at, "conv1d.bias", {inner + 2 * groups * state}, {headRows, groupRows, groupRows});
+    for (const char* one : {"A_log", "D", "dt_bias"}) plain(at, one, {heads}, {perHead});
+    if (keys.flag({"mamba_rms_norm"}).value_or(!m_spec.mambaBeside || ownLayers)) plain(at, "norm.weight", {inner}, {headRows});
+    const bool outBias = m_spec.mambaBeside && !ownLayers ? keys.flag({"projectors_bias"}).value_or(false) : bias;
+    splitLinear(at, "out_proj", hidden, inner, 1, {headRows}, outBias);
   }
 
  private:
@@ -78,6 +104,10 @@ class LayerWriter {
       return norm(TensorRole::PostFfnNorm, TensorRole::Other, "post_mlp_layernorm");
     }
     if (m_spec.ffn == FfnKind::None) return;
+    if (m_config.modelType == "olmo_hybrid" && m_spec.attention == AttentionKind::LinearAttention) {
+      norm(TensorRole::AttentionNorm, TensorRole::Other, "input_layernorm");
+      return norm(TensorRole::FfnNorm, TensorRole::Other, "post_attention_layernorm");
+    }
     if (!decoder.postNorm) return norm(TensorRole::FfnNorm, TensorRole::FfnNormBias, m_names.ffnNorm);
     norm(TensorRole::PostAttentionNorm, TensorRole::Other, "post_attention_layernorm");
     if (decoder.preNorm) norm(TensorRole::FfnNorm, TensorRole::Other, "pre_feedforward_layernorm");
@@ -92,6 +122,7 @@ class LayerWriter {
   }
 
   void writeAttention() {
+    if (m_builder.family().ownAttention) return;
     switch (m_spec.attention) {
       case AttentionKind::Full:
       case AttentionKind::SlidingWindow:
@@ -296,31 +327,6 @@ class LayerWriter {
     plain(at, "c_layernorm.weight", {state});
   }
 
-  // Mamba 2 (https://arxiv.org/abs/2405.21060).
-  void writeMamba2() {
-    const ConfigReader& keys = m_builder.keys();
-    const int64_t hidden = m_config.hiddenSize,
-                  heads = keys.integer({"mamba_num_heads", "mamba_n_heads", "num_heads"}, 1, 65536).value_or(1),
-                  dim = keys.integer({"mamba_head_dim", "mamba_d_head", "head_dim"}, 1, 8192).value_or(64);
-    const int64_t groups = keys.integer({"n_groups", "mamba_n_groups"}, 1, 4096).value_or(8),
-                  state = keys.integer({"ssm_state_size", "mamba_d_state", "state_size"}, 1, 8192).value_or(128);
-    const int64_t kernel = keys.integer({"conv_kernel", "mamba_d_conv"}, 1, 64).value_or(4), inner = heads * dim;
-    const bool bias =
-        keys.flag({"mamba_proj_bias", m_config.modelType == "mamba2" ? "use_bias" : "mamba_proj_bias"}).value_or(false);
-    const SplitSegment headRows{SplitUnit::QHeads, inner, dim}, groupRows{SplitUnit::QHeads, groups * state, state},
-        perHead{SplitUnit::QHeads, heads, 1};
-    const std::string_view at = mambaAt();
-    splitLinear(at, "in_proj", 2 * inner + 2 * groups * state + heads, hidden, 0,
-                {headRows, headRows, groupRows, groupRows, perHead}, bias);
-    plain(at, "conv1d.weight", {inner + 2 * groups * state, 1, kernel}, {headRows, groupRows, groupRows});
-    if (keys.flag({"use_conv_bias", "mamba_conv_bias"}).value_or(true))
-      plain(at, "conv1d.bias", {inner + 2 * groups * state}, {headRows, groupRows, groupRows});
-    for (const char* one : {"A_log", "D", "dt_bias"}) plain(at, one, {heads}, {perHead});
-    if (keys.flag({"mamba_rms_norm"}).value_or(!m_spec.mambaBeside)) plain(at, "norm.weight", {inner}, {headRows});
-    const bool outBias = m_spec.mambaBeside ? keys.flag({"projectors_bias"}).value_or(false) : bias;
-    splitLinear(at, "out_proj", hidden, inner, 1, {headRows}, outBias);
-  }
-
   // LFM2.
   void writeShortConvolution() {
     const int64_t hidden = m_config.hiddenSize, kernel = m_builder.keys().integer({"conv_L_cache"}, 1, 64).value_or(3);
@@ -361,10 +367,12 @@ class LayerWriter {
     const int64_t hidden = m_config.hiddenSize, width = moe.expertIntermediate, experts = moe.experts;
     // Nemotron-H's experts may work in a smaller space.
     const int64_t latent = m_builder.keys().integer({"moe_latent_size"}, 1, 1 << 17).value_or(hidden);
-    m_builder.tensor(TensorRole::Router, fmt::format("{}{}{}.weight", m_at, m_names.moe, m_names.router), {experts, hidden},
+    // LongCat routes to experts too that return what they are given and have no weights.
+    const int64_t routed = experts + m_builder.keys().integer({"zero_expert_num"}, 0, 4096).value_or(0);
+    m_builder.tensor(TensorRole::Router, fmt::format("{}{}{}.weight", m_at, m_names.moe, m_names.router), {routed, hidden},
                      m_layer);
     if (moe.routerBias) {
-      TensorEntry& bias = m_builder.tensor(TensorRole::RouterBias, name(m_names.moe, m_names.routerBias), {experts}, m_layer);
+      TensorEntry& bias = m_builder.tensor(TensorRole::RouterBias, name(m_names.moe, m_names.routerBias), {routed}, m_layer);
       if (m_names.routerBias.ends_with("correction_bias")) bias.dtype = DType::F32;
     }
     if (latent != hidden) {
@@ -459,6 +467,10 @@ void writeTable(InventoryBuilder& builder, TensorRole role, const std::string& m
 
 }  // namespace
 
+void writeMamba2(InventoryBuilder& builder, const LayerSpec& spec, int layer, const std::string& at) {
+  LayerWriter(builder, spec, layer, at).writeMamba2();
+}
+
 void writeLayer(InventoryBuilder& builder, const LayerSpec& spec, int layer, const std::string& at) {
   LayerWriter(builder, spec, layer, at).write();
 }
@@ -469,12 +481,12 @@ TensorInventory inventoryOfConfig(const ModelConfig& config) {
   writeTable(builder, TensorRole::TokenEmbedding, builder.prefix() + std::string(names.embedding));
   for (int layer = 0; layer < static_cast<int>(config.layerCount()); ++layer)
     writeLayer(builder, config.layers[static_cast<size_t>(layer)], layer,
-               fmt::format("{}{}{}.", builder.prefix(), names.layers, layer));
+               fmt::format("{}{}{}.", builder.prefix(), names.layers, builder.family().secondNames ? layer / 2 : layer));
   const std::string norm = builder.prefix() + std::string(names.finalNorm);
   if (!config.checkpoint.plainNorms) builder.tensor(TensorRole::FinalNorm, norm + ".weight", {config.hiddenSize});
   if (config.checkpoint.normBias) builder.tensor(TensorRole::FinalNormBias, norm + ".bias", {config.hiddenSize});
   if (!config.tieWordEmbeddings) {
-    writeTable(builder, TensorRole::LmHead, std::string(names.head));
+    writeTable(builder, TensorRole::LmHead, builder.outer() + std::string(names.head));
   } else if (config.checkpoint.tiedHeadStored) {
     builder.tensor(TensorRole::LmHead, std::string(names.head) + ".weight", {config.vocabSize, config.hiddenSize}).loaded = false;
   }

@@ -2,6 +2,7 @@
 // Towers that several models share, by vision_config's model_type, and the models of several parts that are built of one, a
 // projector and a language model of another family. Shapes follow the model classes of Hugging Face Transformers.
 #include "core/model/inventory_extras.h"
+#include "core/model/inventory_part.h"
 
 #include <algorithm>
 #include <array>
@@ -9,31 +10,9 @@
 namespace headroom {
 namespace {
 
-constexpr int64_t kMostWidth = 1 << 17;
+constexpr int64_t kMostWidth = kMostPartWidth;
 
-class Part {
- public:
-  Part(InventoryBuilder& builder, std::string_view key) : m_builder(builder), m_keys(builder.keys().object(key)) {}
-  int64_t operator()(ConfigReader::Keys names, int64_t otherwise) const {
-    return m_keys.integer(names, 1, kMostWidth).value_or(otherwise);
-  }
-  // A number, or a list of one for each direction of which the first counts.
-  int64_t side(std::string_view key, int64_t otherwise) const {
-    const auto* value = m_keys.find({key});
-    if (!value || !value->is_array()) return m_keys.integer({key}, 1, kMostWidth).value_or(otherwise);
-    const auto list = m_keys.integers({key}, 1, kMostWidth);
-    return list.empty() ? otherwise : list.front();
-  }
-  bool flag(std::string_view key, bool otherwise) const { return m_keys.flag({key}).value_or(otherwise); }
-  std::string text(std::string_view key) const { return m_keys.text({key}).value_or(""); }
-  bool present() const { return !m_keys.json().empty(); }
-
- private:
-  InventoryBuilder& m_builder;
-  ConfigReader m_keys;
-};
-
-std::string numbered(std::string_view prefix, int64_t index) { return fmt::format("{}{}.", prefix, index); }
+using Part = InventoryPart;
 
 // CLIP, SigLIP and Idefics 3 share their layers.
 void addClipLayers(InventoryBuilder& builder, const std::string& at, int64_t count, int64_t width, int64_t inner) {
@@ -61,26 +40,11 @@ void addClip(InventoryBuilder& builder, const Part& tower) {
 }
 
 void addSiglip(InventoryBuilder& builder, const Part& tower, bool second, bool withHead) {
-  const int64_t width = tower({"hidden_size"}, 768), inner = tower({"intermediate_size"}, 3072),
-                patch = tower({"patch_size"}, 16), side = tower({"image_size"}, 224) / patch;
-  const int64_t positions = second ? tower({"num_patches"}, 256) : side * side;
-  const std::string at = "vision_tower.vision_model.";
-  if (second)
-    builder.tensor(at + "embeddings.patch_embedding.weight", {width, 3 * patch * patch});
-  else
-    builder.tensor(at + "embeddings.patch_embedding.weight", {width, 3, patch, patch});
-  builder.tensor(at + "embeddings.patch_embedding.bias", {width});
-  builder.tensor(at + "embeddings.position_embedding.weight", {positions, width});
-  addClipLayers(builder, at + "encoder.layers.", tower({"num_hidden_layers"}, 12), width, inner);
-  builder.layerNorm(at + "post_layernorm", width, true);
-  if (!withHead) return;
-  builder.tensor(at + "head.probe", {1, 1, width});
-  builder.tensor(at + "head.attention.in_proj_weight", {3 * width, width});
-  builder.tensor(at + "head.attention.in_proj_bias", {3 * width});
-  builder.plainLinear(at + "head.attention.out_proj", width, width, true);
-  builder.layerNorm(at + "head.layernorm", width, true);
-  builder.plainLinear(at + "head.mlp.fc1", inner, width, true);
-  builder.plainLinear(at + "head.mlp.fc2", width, inner, true);
+  const int64_t patch = tower({"patch_size"}, 16), side = tower({"image_size"}, 224) / patch;
+  addSiglipEncoder(builder, "vision_tower.vision_model.",
+                   {tower({"hidden_size"}, 768), tower({"intermediate_size"}, 3072), tower({"num_hidden_layers"}, 12), patch,
+                    second ? tower({"num_patches"}, 256) : side * side, second},
+                   withHead);
 }
 
 void addPixtral(InventoryBuilder& builder, const Part& tower) {
@@ -291,6 +255,93 @@ void addKimiVl(InventoryBuilder& builder) {
   builder.plainLinear("multi_modal_projector.linear_2", builder.config().hiddenSize, merged, true);
 }
 
+// Ovis 2 looks its images up in a table of visual words; https://arxiv.org/abs/2405.20797
+void addOvis2(InventoryBuilder& builder) {
+  const Part tower(builder, "vision_config");
+  const int64_t width = tower({"hidden_size"}, 1024), inner = tower({"intermediate_size"}, 2816), patch = tower({"patch_size"}, 14),
+                side = tower({"image_size"}, 224) / patch, words = tower({"vocab_size"}, 16384),
+                marks = tower({"num_visual_indicator_tokens"}, 5), stride = tower({"hidden_stride"}, 1);
+  const bool bias = tower.flag("qkv_bias", false), mlpBias = tower.flag("mlp_bias", false);
+  const std::string at = "vision_tower.transformer.";
+  builder.tensor(at + "embeddings.patch_embedding.weight", {width, 3, patch, patch});
+  builder.tensor(at + "embeddings.patch_embedding.bias", {width});
+  builder.tensor(at + "embeddings.position_embedding.weight", {side * side, width});
+  builder.layerNorm(at + "embeddings.rms_norm", width, false);
+  for (int64_t i = 0; i < tower({"num_hidden_layers"}, 24); ++i) {
+    const std::string layer = numbered(at + "encoder.layers.", i);
+    for (const char* name : {"q_proj", "k_proj", "v_proj", "out_proj"})
+      builder.plainLinear(layer + "attention." + name, width, width, bias);
+    for (const char* name : {"gate_proj", "up_proj"}) builder.plainLinear(layer + "ffn." + name, inner, width, mlpBias);
+    builder.plainLinear(layer + "ffn.down_proj", width, inner, mlpBias);
+    for (const char* norm : {"rms_norm1", "rms_norm2"}) builder.layerNorm(layer + norm, width, false);
+  }
+  builder.layerNorm(at + "rms_norm", width, false);
+  builder.plainLinear("vision_tower.head_linear", words - marks, width * stride * stride, false);
+  builder.layerNorm("vision_tower.head_norm", words - marks, true);
+  builder.tensor("visual_embeddings_table.weight", {words, builder.config().hiddenSize});
+}
+
+void addDeepseekVl(InventoryBuilder& builder) {
+  addTower(builder, true);
+  const int64_t hidden = builder.config().hiddenSize;
+  builder.plainLinear("aligner.linear1", hidden, towerWidth(builder), true);
+  builder.plainLinear("aligner.linear2", hidden, hidden, true);
+}
+
+// SigLIP whose patches are merged twice, two by two: inside the tower, after some of its layers, and before the text.
+void addMiniCpmV46(InventoryBuilder& builder) {
+  const Part tower(builder, "vision_config");
+  const int64_t width = tower({"hidden_size"}, 768), inner = tower({"intermediate_size"}, 3072), patch = tower.side("patch_size", 16),
+                side = tower.side("image_size", 224) / patch, hidden = builder.config().hiddenSize;
+  const std::string at = "vision_tower.";
+  addSiglipEncoder(builder, at, {width, inner, tower({"num_hidden_layers"}, 12), patch, side * side}, false);
+  const int64_t window = tower.side("window_kernel_size", 2), windowWidth = width * window * window;
+  for (const char* name : {"q_proj", "k_proj", "v_proj", "out_proj"})
+    builder.plainLinear(at + "vit_merger.self_attn." + name, width, width, true);
+  builder.layerNorm(at + "vit_merger.layer_norm1", width, true);
+  builder.layerNorm(at + "vit_merger.pre_norm", windowWidth, true);
+  builder.plainLinear(at + "vit_merger.linear_1", inner * window * window, windowWidth, true);
+  builder.plainLinear(at + "vit_merger.linear_2", width, inner * window * window, true);
+  const int64_t merged = 4 * width, times = builder.keys().integer({"merger_times"}, 1, 16).value_or(1);
+  for (int64_t i = 0; i < times; ++i) {
+    const std::string step = numbered("merger.mlp.", i);
+    builder.layerNorm(step + "pre_norm", merged, true);
+    builder.plainLinear(step + "linear_1", merged, merged, true);
+    builder.plainLinear(step + "linear_2", i + 1 == times ? hidden : width, merged, true);
+  }
+}
+
+}  // namespace
+
+// Merges two by two patches, then two frames; https://arxiv.org/abs/2509.22186
+void addErnieVlTower(InventoryBuilder& builder) {
+  const Part tower(builder, "vision_config");
+  if (!tower.present()) return;
+  const int64_t width = tower({"hidden_size", "embed_dim"}, 1280), patch = tower({"patch_size"}, 14),
+                inner = tower({"intermediate_size"}, width * tower({"mlp_ratio"}, 4)), merge = tower({"spatial_merge_size"}, 2),
+                frames = tower({"temporal_merge_size"}, 2), spatial = width * merge * merge, hidden = builder.config().hiddenSize;
+  const std::string at = "vision_tower.", join = "resampler_model.";
+  builder.plainLinear(at + "patch_embed.proj", width, tower({"in_channels", "in_chans"}, 3) * patch * patch, false);
+  for (int64_t i = 0; i < tower({"depth"}, 32); ++i) {
+    const std::string block = numbered(at + "blocks.", i);
+    for (const char* norm : {"norm1", "norm2"}) builder.layerNorm(block + norm, width, true);
+    builder.plainLinear(block + "attn.qkv", 3 * width, width, true);
+    builder.plainLinear(block + "attn.proj", width, width, true);
+    builder.plainLinear(block + "mlp.fc1", inner, width, true);
+    builder.plainLinear(block + "mlp.fc2", width, inner, true);
+  }
+  builder.layerNorm(at + "ln", width, true);
+  for (const auto& [name, in] : {std::pair<const char*, int64_t>{"spatial_linear.", spatial}, {"temporal_linear.", spatial * frames}}) {
+    builder.plainLinear(join + name + "fc1", spatial, in, true);
+    builder.plainLinear(join + name + "fc2", spatial, spatial, true);
+    builder.layerNorm(join + name + "ln", spatial, true);
+  }
+  builder.plainLinear(join + "mlp", hidden, spatial, true);
+  builder.layerNorm(join + "after_norm", hidden, false);
+}
+
+namespace {
+
 constexpr std::array kWrappers = {
     WrapperFamily{"llava", "llama", addLlava},
     WrapperFamily{"llava_next llava_next_video llava_onevision", "llama", addLlavaNext},
@@ -304,16 +355,41 @@ constexpr std::array kWrappers = {
     WrapperFamily{"glm4v glm46v", "glm4", addGlm4v, true},
     WrapperFamily{"glm4v_moe", "glm4_moe", addGlm4v, true},
     WrapperFamily{"kimi_vl", "deepseek_v3", addKimiVl, true},
+    WrapperFamily{"ovis2", "qwen2", addOvis2, true},
+    WrapperFamily{"deepseek_vl", "llama", addDeepseekVl},
+    WrapperFamily{"minicpmv4_6 minicpmv4_7", "qwen3_5", addMiniCpmV46, true},
+    WrapperFamily{"ernie4_5_moe_vl ernie4_5_vl_moe", "ernie4_5_vl_moe_text", addErnieVlTower, true},
+    WrapperFamily{"qwen2_audio", "qwen2", addQwen2Audio, false, true},
+    WrapperFamily{"voxtral", "llama", addVoxtral, false, true},
+    WrapperFamily{"granite_speech", "granite", addGraniteSpeech, false, true},
+    WrapperFamily{"qwen2_5_omni", "qwen2", addQwen25Omni, true, true},
+    WrapperFamily{"qwen3_omni_moe", "qwen3_moe", addQwen3Omni, true, true},
     // Towers of these are not counted.
-    WrapperFamily{"phi4mm", "phi3", nullptr},
-    WrapperFamily{"minicpmv minicpmo ovis qwen2_audio", "qwen2", nullptr},
-    WrapperFamily{"qwen2_5_omni", "qwen2", nullptr},
-    WrapperFamily{"qwen3_omni_moe", "qwen3_moe", nullptr},
+    WrapperFamily{"minicpmv minicpmo ovis", "qwen2", nullptr},
     WrapperFamily{"deepseek_vl_v2", "deepseek_v2", nullptr},
-    WrapperFamily{"ernie4_5_moe_vl ernie4_5_vl_moe", "ernie4_5_moe", nullptr},
 };
 
 }  // namespace
+
+void addSiglipEncoder(InventoryBuilder& builder, const std::string& at, const SiglipSizes& sizes, bool head) {
+  const int64_t width = sizes.width, inner = sizes.inner, patch = sizes.patch;
+  if (sizes.flatPatches)
+    builder.tensor(at + "embeddings.patch_embedding.weight", {width, 3 * patch * patch});
+  else
+    builder.tensor(at + "embeddings.patch_embedding.weight", {width, 3, patch, patch});
+  builder.tensor(at + "embeddings.patch_embedding.bias", {width});
+  builder.tensor(at + "embeddings.position_embedding.weight", {sizes.positions, width});
+  addClipLayers(builder, at + "encoder.layers.", sizes.layers, width, inner);
+  builder.layerNorm(at + "post_layernorm", width, true);
+  if (!head) return;
+  builder.tensor(at + "head.probe", {1, 1, width});
+  builder.tensor(at + "head.attention.in_proj_weight", {3 * width, width});
+  builder.tensor(at + "head.attention.in_proj_bias", {3 * width});
+  builder.plainLinear(at + "head.attention.out_proj", width, width, true);
+  builder.layerNorm(at + "head.layernorm", width, true);
+  builder.plainLinear(at + "head.mlp.fc1", inner, width, true);
+  builder.plainLinear(at + "head.mlp.fc2", width, inner, true);
+}
 
 // OpenAI's CLIP at 336 pixels, without its last layer; https://huggingface.co/allenai/Molmo-7B-D-0924
 void addMolmoTower(InventoryBuilder& builder) {

@@ -348,13 +348,23 @@ void readRouting(const ConfigReader& keys, MoeParameters& moe) {
         fmt::format("at most the {} experts of {} groups", moe.experts / moe.groups * moe.groupsPerToken, moe.groupsPerToken));
 }
 
+// A number, or a list of one for each layer or modality of which the first counts; families look at the others.
+std::optional<int64_t> firstInteger(const ConfigReader& keys, ConfigReader::Keys names, int64_t least, int64_t most) {
+  const auto* value = keys.find(names);
+  if (!value || !value->is_array()) return keys.integer(names, least, most);
+  const auto list = keys.integers(names, least, most);
+  return list.empty() ? std::nullopt : std::optional(list.front());
+}
+
 void readExperts(const ConfigReader& keys, ModelConfig& config) {
   MoeParameters moe;
   const ConfigReader nested = keys.object("ffn_config");
-  moe.experts = keys.integer({"num_experts", "n_routed_experts", "num_local_experts", "moe_num_experts"}, 0, kMaxExperts)
-                    .value_or(nested.integer({"moe_num_experts"}, 0, kMaxExperts).value_or(0));
+  moe.experts =
+      firstInteger(keys, {"num_experts", "n_routed_experts", "num_local_experts", "moe_num_experts"}, 0, kMaxExperts)
+          .value_or(nested.integer({"moe_num_experts"}, 0, kMaxExperts).value_or(0));
   if (moe.experts == 0) return;
-  moe.expertsPerToken = keys.integer({"num_experts_per_tok", "experts_per_token", "moe_top_k", "top_k_experts", "moe_topk",
+  moe.expertsPerToken = firstInteger(keys,
+                                     {"num_experts_per_tok", "experts_per_token", "moe_top_k", "top_k_experts", "moe_topk",
                                       "moe_k", "num_experts_per_token"},
                                      1, kMaxExperts)
                             .value_or(nested.integer({"moe_top_k"}, 1, kMaxExperts).value_or(0));
@@ -362,7 +372,7 @@ void readExperts(const ConfigReader& keys, ModelConfig& config) {
   if (moe.expertsPerToken > moe.experts)
     keys.fail("num_experts_per_tok", moe.expertsPerToken, fmt::format("at most the {} experts", moe.experts));
   moe.expertIntermediate =
-      keys.integer({"moe_intermediate_size", "expert_ffn_hidden_size"}, 1, kMaxIntermediate)
+      firstInteger(keys, {"moe_intermediate_size", "expert_ffn_hidden_size"}, 1, kMaxIntermediate)
           .value_or(nested.integer({"ffn_hidden_size"}, 1, kMaxIntermediate).value_or(config.intermediateSize));
   if (moe.expertIntermediate == 0)
     keys.fail(Error{keys.where() + ": moe_intermediate_size", "no such key", "the width of one expert", ""});
@@ -528,6 +538,7 @@ const ModelFamily* languageFamilyOf(ModelConfig& config) {
   std::string type = languageModelType(config.raw);
   if (type.empty() && wrapper) type = wrapper->language;
   const ModelFamily* language = findModelFamily(type);
+  if (!language && wrapper) language = findModelFamily(wrapper->language);
   if (!language) return nullptr;
   config.wrapperType = config.modelType;
   config.modelType = std::string(language->modelTypes.substr(0, language->modelTypes.find(' ')));
@@ -590,8 +601,10 @@ Result<ModelConfig> parseModelConfig(std::string_view text, const std::string& w
   }
   if (keys.has("audio_config")) {
     config.missingInEngine.emplace_back("audio input");
-    config.warnings.push_back("the audio tower is not counted");
+    if (!countsAudioTower(family, findWrapperFamily(config.wrapperType)))
+      config.warnings.push_back("the audio tower is not counted");
   }
+  if (keys.has("talker_config")) config.warnings.push_back("the parts that speak are not counted");
   if (error) return tl::unexpected(*error);
   noteMissingInEngine(config);
   return config;

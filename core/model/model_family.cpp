@@ -957,7 +957,7 @@ bool listsWord(std::string_view list, std::string_view word) {
 
 const ModelFamily* findModelFamily(std::string_view modelType) {
   if (modelType.empty()) return nullptr;
-  for (const std::span<const ModelFamily> table : {std::span<const ModelFamily>(kFamilies), siblingFamilies()})
+  for (const std::span<const ModelFamily> table : {std::span<const ModelFamily>(kFamilies), siblingFamilies(), hybridFamilies()})
     for (const auto& family : table)
       if (listsWord(family.modelTypes, modelType)) return &family;
   return nullptr;

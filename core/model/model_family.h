@@ -99,10 +99,13 @@ struct ModelFamily {
   int64_t mlpRatio = 0;                // width of the MLP over hidden_size where the file gives none; 0: the key is required
   const ClassSizes* sizes = nullptr;   // class defaults of the sizes
   const TensorNames* names = nullptr;  // where they are not Llama's
+  // Layers come in pairs that the checkpoint gives one number: names of the second of each pair (LongCat).
+  const TensorNames* secondNames = nullptr;
   ExpertStyle experts = ExpertStyle::PerExpert;
   std::string_view lacks = {};              // what the engine lacks beside what layers and traits tell
   void (*adjust)(FamilyContext) = nullptr;  // keys of its own
   void (*layerExtras)(InventoryBuilder&, const LayerSpec&, int layer, const std::string& at) = nullptr;  // tensors of its layers
+  bool ownLayers = false, ownAttention = false;  // layerExtras write all of a layer, or its attention
   void (*extras)(InventoryBuilder&) = nullptr;  // tensors outside the decoder's layers
 };
 
@@ -112,6 +115,7 @@ struct WrapperFamily {
   std::string_view language;    // the family where text_config names none
   void (*extras)(InventoryBuilder&) = nullptr;
   bool ownTower = false;  // extras write a tower of their own, whatever vision_config names
+  bool hears = false;     // extras write the encoder of audio_config
 };
 
 // Empty for a type that is not in the table.
@@ -120,6 +124,7 @@ const WrapperFamily* findWrapperFamily(std::string_view modelType);
 
 // Parts of the two tables, by files: model_family.cpp holds what the engine runs or was built for, the others their siblings.
 std::span<const ModelFamily> siblingFamilies();
+std::span<const ModelFamily> hybridFamilies();
 std::span<const WrapperFamily> wrapperFamilies();
 
 }  // namespace headroom

@@ -199,6 +199,33 @@ void adjustErnieMoe(FamilyContext context) {
   config.checkpoint.normBias = false;
 }
 
+// Experts of images beside those of the text, fewer columns wide. Lists hold one value for each of the two.
+void writeErnieImageExperts(InventoryBuilder& builder, const LayerSpec& spec, int layer, const std::string& at) {
+  if (spec.ffn != FfnKind::MixtureOfExperts) return;
+  const ConfigReader& keys = builder.keys();
+  const auto second = [&](std::string_view key, int64_t most, int64_t otherwise) {
+    const auto* value = keys.find({key});
+    if (!value || !value->is_array()) return otherwise;
+    const auto list = keys.integers({key}, 1, most);
+    return list.size() > 1 ? list[1] : otherwise;
+  };
+  const int64_t hidden = builder.config().hiddenSize, experts = second("moe_num_experts", 4096, spec.moe.experts),
+                width = second("moe_intermediate_size", 1 << 20, spec.moe.expertIntermediate);
+  builder.tensor(at + "mlp.gate.weight_1", {experts, hidden}, layer).dtype = DType::F32;
+  builder.tensor(at + "mlp.gate.e_score_correction_bias_1", {experts}, layer).dtype = DType::F32;
+  const SplitSegment columns{SplitUnit::ExpertColumns, width, 1};
+  for (const char* name : {"gate_proj", "up_proj", "down_proj"}) {
+    const bool down = std::string_view(name) == "down_proj";
+    builder.linear({.module = fmt::format("{}mlp.image_experts.*.{}", at, name),
+                    .out = down ? hidden : width,
+                    .in = down ? width : hidden,
+                    .layer = layer,
+                    .experts = experts,
+                    .splitDim = down ? 1 : 0,
+                    .segments = {columns}});
+  }
+}
+
 // Lists hold one value a layer.
 void adjustHunyuanMoe(FamilyContext context) {
   ModelConfig& config = context.config;
@@ -939,6 +966,16 @@ constexpr std::array kSiblings = {
                 .names = &kErnieNames,
                 .lacks = "ERNIE 4.5's layers",
                 .adjust = adjustErnieMoe},
+    ModelFamily{.modelTypes = "ernie4_5_vl_moe_text",
+                .architecture = "Ernie4_5_VLMoeForConditionalGeneration",
+                .bias = BiasRule::UseBias,
+                .tiedByDefault = true,
+                .normEpsilon = 1e-5,
+                .ropeStyle = RopeStyle::Interleaved,
+                .names = &kErnieNames,
+                .lacks = "ERNIE 4.5's layers",
+                .adjust = adjustErnieMoe,
+                .layerExtras = writeErnieImageExperts},
     ModelFamily{.modelTypes = "afmoe",
                 .architecture = "AfmoeForCausalLM",
                 .bias = BiasRule::Never,

@@ -220,6 +220,8 @@ void compareWithFormula(const TensorInventory& formula, const FormulaIndex& inde
 bool isLoaded(const TensorEntry& entry, const ModelConfig& config) {
   if (entry.name.ends_with("rotary_emb.inv_freq") || entry.name.ends_with("rotary_pos_emb.inv_freq")) return false;
   if (entry.layer >= config.layerCount()) return false;
+  for (const char* speaking : {"talker.", "token2wav.", "code2wav."})  // servers of text leave them alone
+    if (entry.name.starts_with(speaking)) return false;
   return !(entry.role == TensorRole::LmHead && config.tieWordEmbeddings);
 }
 

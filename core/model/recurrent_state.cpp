@@ -25,15 +25,15 @@ RecurrentState mamba1(const ConfigReader& keys, int64_t hidden) {
 }
 
 RecurrentState mamba2(const ConfigReader& keys, int64_t hidden) {
-  const int64_t dim = keys.integer({"mamba_head_dim", "mamba_d_head", "head_dim"}, 1, 8192).value_or(64);
+  const int64_t dim = keys.integer({"mamba_head_dim", "mamba_d_head", "mamba_headdim", "head_dim"}, 1, 8192).value_or(64);
   const int64_t heads =
-      keys.integer({"mamba_num_heads", "mamba_n_heads", "num_heads"}, 1, 65536)
+      keys.integer({"mamba_num_heads", "mamba_n_heads", "n_mamba_heads", "num_heads"}, 1, 65536)
           .value_or(std::max<int64_t>(1, hidden * keys.integer({"mamba_expand", "expand"}, 1, 64).value_or(2) / dim));
   const int64_t width = keys.integer({"ssm_state_size", "mamba_d_state", "state_size"}, 1, 8192).value_or(128);
   RecurrentState state;
   state.taps = keys.integer({"conv_kernel", "mamba_d_conv"}, 1, 64).value_or(4) - 1;
   state.channels = heads * dim;
-  state.groups = keys.integer({"n_groups", "mamba_n_groups"}, 1, 4096).value_or(8);
+  state.groups = keys.integer({"n_groups", "mamba_n_groups", "mamba_ngroups"}, 1, 4096).value_or(8);
   state.groupChannels = 2 * width;
   state.elements = heads * dim * width;
   state.second = true;
@@ -43,7 +43,7 @@ RecurrentState mamba2(const ConfigReader& keys, int64_t hidden) {
 }  // namespace
 
 bool describesMamba2(const ConfigReader& keys) {
-  return keys.has("mamba_num_heads") || keys.has("mamba_n_heads") || (keys.has("state_size") && keys.has("num_heads"));
+  return keys.has("mamba_num_heads") || keys.has("mamba_ngroups") || keys.has("mamba_n_heads") || (keys.has("state_size") && keys.has("num_heads"));
 }
 
 void readRecurrentStates(const ConfigReader& keys, ModelConfig& config) {

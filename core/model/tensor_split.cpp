@@ -309,6 +309,7 @@ bool assignSplit(TensorEntry& entry, const ModelConfig& config) {
 
 TensorName readTensorName(std::string_view name, const ModelConfig& config) {
   TensorName result;
+  if (constexpr std::string_view kThinker = "thinker."; name.starts_with(kThinker)) name.remove_prefix(kThinker.size());
   const size_t at = name.find("layers.");
   if (at == std::string_view::npos) {
     for (std::string_view prefix : {"language_model.", "model.", "language_model.", "model."})

@@ -5,7 +5,9 @@
 
 #include <QtTest>
 
+#include <algorithm>
 #include <fstream>
+#include <set>
 
 using namespace headroom;
 
@@ -73,6 +75,18 @@ class ModelFamiliesTest : public QObject {
          {"vocab_size", 32064},
          {"tie_word_embeddings", false}},
         4146621440);
+    row("Phi-4-multimodal-instruct: two towers and two sets of adapters",
+        {{"model_type", "phi4mm"},
+         {"hidden_size", 3072},
+         {"intermediate_size", 8192},
+         {"num_hidden_layers", 32},
+         {"num_attention_heads", 24},
+         {"num_key_value_heads", 8},
+         {"vocab_size", 200064},
+         {"tie_word_embeddings", true},
+         {"vision_lora", {{"r", 256}}},
+         {"speech_lora", {{"r", 320}}}},
+        5574460384);
     nlohmann::json kinds = nlohmann::json::array();
     for (int i = 0; i < 80; ++i) kinds.push_back(i % 8 == 7 ? 1 : 0);
     row("MiniMax-Text-01",
@@ -154,6 +168,84 @@ class ModelFamiliesTest : public QObject {
                         [](const std::string& warning) { return warning.find("something_newer") != std::string::npos; }));
   }
 
+  // The formula's names are those of published files, so that a folder's tensors find theirs.
+  void partsAreNamedAsFilesNameThem() {
+    const auto names = [](const nlohmann::json& config) {
+      std::set<std::string> found;
+      const auto parsed = parseModelConfig(config.dump(), "config.json");
+      if (!parsed) return found;
+      for (const TensorEntry& tensor : inventoryOfConfig(*parsed).tensors)
+        if (!found.insert(tensor.name).second) return std::set<std::string>{"twice: " + tensor.name};
+      return found;
+    };
+    const auto expectAll = [](const std::set<std::string>& found, const std::vector<std::string>& expected) {
+      for (const std::string& name : expected)
+        if (!found.contains(name)) return name;
+      return std::string();
+    };
+    const std::set<std::string> longcat = names(rowNamed("longcat_flash"));
+    QCOMPARE(expectAll(longcat, {"model.layers.2.self_attn.0.q_a_proj.weight", "model.layers.2.self_attn.1.kv_b_proj.weight",
+                                 "model.layers.0.input_layernorm.1.weight", "model.layers.2.post_attention_layernorm.0.weight",
+                                 "model.layers.1.mlps.0.gate_proj.weight", "model.layers.2.mlps.1.down_proj.weight",
+                                 "model.layers.2.mlp.experts.*.up_proj.weight", "model.layers.0.mlp.router.classifier.weight",
+                                 "model.layers.0.mlp.router.e_score_correction_bias"}),
+             std::string());
+    const std::set<std::string> zamba = names(rowNamed("zamba2"));
+    QCOMPARE(expectAll(zamba, {"model.layers.0.mamba.in_proj.weight", "model.layers.2.mamba_decoder.mamba.norm.weight",
+                               "model.layers.4.linear.weight", "model.layers.4.shared_transformer.self_attn.q_proj.weight",
+                               "model.layers.2.shared_transformer.feed_forward.gate_up_proj_adapter_list.4.1.weight"}),
+             std::string());
+    QVERIFY(!zamba.contains("model.layers.6.shared_transformer.self_attn.q_proj.weight"));  // layer 2 holds it
+    const std::set<std::string> olmo = names(rowNamed("olmo_hybrid"));
+    QCOMPARE(expectAll(olmo, {"model.layers.0.input_layernorm.weight", "model.layers.0.linear_attn.conv1d.weight",
+                              "model.layers.3.post_feedforward_layernorm.weight", "model.layers.3.self_attn.q_norm.weight"}),
+             std::string());
+    const std::set<std::string> omni = names(rowNamed("qwen2_5_omni thinker"));
+    QCOMPARE(expectAll(omni, {"thinker.model.layers.0.self_attn.q_proj.weight", "thinker.lm_head.weight",
+                              "thinker.visual.blocks.1.attn.k.weight", "thinker.visual.merger.ln_q.weight",
+                              "thinker.audio_tower.audio_bos_eos_token.weight"}),
+             std::string());
+  }
+
+  // What speaks is named and not counted; servers of text load none of it.
+  void partsThatSpeakAreNamed() {
+    nlohmann::json config = rowNamed("qwen2_5_omni thinker");
+    const auto silent = parseModelConfig(config.dump(), "config.json");
+    QVERIFY(silent && silent->modelType == "qwen2");
+    config["talker_config"] = {{"hidden_size", 896}};
+    const auto speaking = parseModelConfig(config.dump(), "config.json");
+    QVERIFY(speaking && std::count(speaking->warnings.begin(), speaking->warnings.end(), "the parts that speak are not counted") == 1);
+    QCOMPARE(inventoryOfConfig(*speaking).parameters(), inventoryOfConfig(*silent).parameters());
+  }
+
+  // Each attention of LongCat's double layers keeps a cache of its own; the router has rows for experts without weights.
+  void doubleLayersKeepTwoCaches() {
+    nlohmann::json config = rowNamed("longcat_flash");
+    const auto parsed = parseModelConfig(config.dump(), "config.json");
+    QVERIFY(parsed);
+    QCOMPARE(parsed->layerCount(), int64_t{6});
+    for (const LayerSpec& layer : parsed->layers) QVERIFY(layer.attention == AttentionKind::Latent);
+    QVERIFY(parsed->layers[0].ffn == FfnKind::MixtureOfExperts && parsed->layers[1].ffn == FfnKind::Dense);
+    config["zero_expert_num"] = 3;
+    const auto idle = parseModelConfig(config.dump(), "config.json");
+    QVERIFY(idle);
+    QCOMPARE(inventoryOfConfig(*idle).parameters() - inventoryOfConfig(*parsed).parameters(), int64_t{3 * 3 * (256 + 1)});
+  }
+
+  // One value a layer in place of one for all, as Hunyuan's files have it.
+  void listsOfLayersAreRead() {
+    nlohmann::json config = rowNamed("hunyuan_v1_moe");
+    const int64_t layers = config["num_hidden_layers"].get<int64_t>();
+    const auto plain = parseModelConfig(config.dump(), "config.json");
+    QVERIFY(plain && plain->layers.back().moe.expertsPerToken > 0);
+    config["moe_intermediate_size"] = std::vector<int64_t>(static_cast<size_t>(layers), plain->layers.back().moe.expertIntermediate);
+    config["moe_topk"] = std::vector<int64_t>(static_cast<size_t>(layers), 2);
+    const auto listed = parseModelConfig(config.dump(), "config.json");
+    QVERIFY2(listed, listed ? "" : listed.error().message().c_str());
+    QCOMPARE(inventoryOfConfig(*listed).parameters(), inventoryOfConfig(*plain).parameters());
+    QCOMPARE(listed->layers.back().moe.expertsPerToken, int64_t{2});
+  }
+
   // Kinds of layers that are not known are named and planned as full attention.
   void unknownLayerTypesAreNamed() {
     const nlohmann::json config = {{"model_type", "llama"},
@@ -172,6 +264,16 @@ class ModelFamiliesTest : public QObject {
   }
 
  private:
+  // The configuration of a row of the table.
+  static nlohmann::json rowNamed(const std::string& name) {
+    std::ifstream file(HEADROOM_TEST_DATA "/model_families.jsonl");
+    for (std::string line; std::getline(file, line);) {
+      const auto row = nlohmann::json::parse(line);
+      if (row["name"] == name) return row["config"];
+    }
+    return {};
+  }
+
   void countsAsPublished() {
     QFETCH(QByteArray, config);
     QFETCH(qint64, parameters);
