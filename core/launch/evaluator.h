@@ -70,7 +70,9 @@ struct ReplicaPlan {
   int64_t kvCopies = 1;  // ranks of a stage that hold the same KV head
   int ep = 1;            // ranks that whole experts are dealt to
   bool sharedExperts = false;
-  const PartBytes& part(int stage, int tpRank) const { return parts[stage * classes + (rankClasses ? rankClasses->of[tpRank] : 0)]; }
+  const PartBytes& part(int stage, int tpRank) const {
+    return parts[stage * classes + (rankClasses ? rankClasses->of[tpRank] : 0)];
+  }
   int firstRankOf(int kind) const { return rankClasses ? rankClasses->first[kind] : 0; }
   int rankCountOf(int kind) const { return rankClasses ? rankClasses->count[kind] : tp; }
 };

@@ -46,9 +46,10 @@ json predictionJson(const Prediction& p) {
 }
 
 // The smallest count of the card that grants the wish: machines of 1, 2, 4 … are what people buy, but any count runs.
-std::optional<WishAnswer> smallestMachine(const PreparedModel& model, const PlanOptions& options, const Wish& wish, const GpuSpec& spec,
-                                          Error* error, std::string& why) {
-  const int64_t least = std::max<int64_t>(1, model.condensed().checkpointBytes().count() / 2 / std::max<int64_t>(1, spec.memory.count()));
+std::optional<WishAnswer> smallestMachine(const PreparedModel& model, const PlanOptions& options, const Wish& wish,
+                                          const GpuSpec& spec, Error* error, std::string& why) {
+  const int64_t least =
+      std::max<int64_t>(1, model.condensed().checkpointBytes().count() / 2 / std::max<int64_t>(1, spec.memory.count()));
   for (int count = static_cast<int>(std::min<int64_t>(least, wish.mostGpus)); count <= wish.mostGpus; ++count) {
     const std::string gpus = fmt::format("{}x{}", count, spec.name);
     const Result<Machine> machine = parseMachine(gpus);

@@ -190,7 +190,8 @@ void addQwen3VlTower(InventoryBuilder& builder) {
   };
   merger(at + "merger.", width);
   const auto taps = tower.keys().integers({"deepstack_visual_indexes"}, 0, 1024);
-  for (size_t i = 0; i < taps.size(); ++i) merger(numbered(at + (omni ? "merger_list." : "deepstack_merger_list."), static_cast<int64_t>(i)), merged);
+  for (size_t i = 0; i < taps.size(); ++i)
+    merger(numbered(at + (omni ? "merger_list." : "deepstack_merger_list."), static_cast<int64_t>(i)), merged);
 }
 
 void addQwen35Parts(InventoryBuilder& builder) {

@@ -38,7 +38,8 @@ class LayerWriter {
                   state = keys.integer({"ssm_state_size", "mamba_d_state", "state_size"}, 1, 8192).value_or(128);
     const int64_t kernel = keys.integer({"conv_kernel", "mamba_d_conv"}, 1, 64).value_or(4), inner = heads * dim;
     const bool ownLayers = m_builder.family().ownLayers;
-    const bool bias = keys.flag({"mamba_proj_bias", m_config.modelType == "mamba2" ? "use_bias" : "add_bias_linear"}).value_or(false);
+    const bool bias =
+        keys.flag({"mamba_proj_bias", m_config.modelType == "mamba2" ? "use_bias" : "add_bias_linear"}).value_or(false);
     const SplitSegment headRows{SplitUnit::QHeads, inner, dim}, groupRows{SplitUnit::QHeads, groups * state, state},
         perHead{SplitUnit::QHeads, heads, 1};
     const std::string_view at = mambaAt();

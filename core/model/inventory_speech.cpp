@@ -144,8 +144,7 @@ namespace {
 void addPhi4Senses(InventoryBuilder& builder, int64_t reach) {
   addPhi4Vision(builder);
   const InventoryPart audio(builder, "audio_config");
-  const int64_t hidden = builder.config().hiddenSize,
-                features = audio({"hidden_size"}, 1024) * audio({"downsample_rate"}, 1);
+  const int64_t hidden = builder.config().hiddenSize, features = audio({"hidden_size"}, 1024) * audio({"downsample_rate"}, 1);
   const std::string at = "model.embed_tokens_extend.audio_embed.";
   addPhi4Conformer(builder, at + "encoder.", audio, reach);
   for (const char* kind : {"speech", "vision_speech"}) {

@@ -258,9 +258,10 @@ void addKimiVl(InventoryBuilder& builder) {
 // Ovis 2 looks its images up in a table of visual words; https://arxiv.org/abs/2405.20797
 void addOvis2(InventoryBuilder& builder) {
   const Part tower(builder, "vision_config");
-  const int64_t width = tower({"hidden_size"}, 1024), inner = tower({"intermediate_size"}, 2816), patch = tower({"patch_size"}, 14),
-                side = tower({"image_size"}, 224) / patch, words = tower({"vocab_size"}, 16384),
-                marks = tower({"num_visual_indicator_tokens"}, 5), stride = tower({"hidden_stride"}, 1);
+  const int64_t width = tower({"hidden_size"}, 1024), inner = tower({"intermediate_size"}, 2816),
+                patch = tower({"patch_size"}, 14), side = tower({"image_size"}, 224) / patch,
+                words = tower({"vocab_size"}, 16384), marks = tower({"num_visual_indicator_tokens"}, 5),
+                stride = tower({"hidden_stride"}, 1);
   const bool bias = tower.flag("qkv_bias", false), mlpBias = tower.flag("mlp_bias", false);
   const std::string at = "vision_tower.transformer.";
   builder.tensor(at + "embeddings.patch_embedding.weight", {width, 3, patch, patch});
@@ -291,8 +292,9 @@ void addDeepseekVl(InventoryBuilder& builder) {
 // SigLIP whose patches are merged twice, two by two: inside the tower, after some of its layers, and before the text.
 void addMiniCpmV46(InventoryBuilder& builder) {
   const Part tower(builder, "vision_config");
-  const int64_t width = tower({"hidden_size"}, 768), inner = tower({"intermediate_size"}, 3072), patch = tower.side("patch_size", 16),
-                side = tower.side("image_size", 224) / patch, hidden = builder.config().hiddenSize;
+  const int64_t width = tower({"hidden_size"}, 768), inner = tower({"intermediate_size"}, 3072),
+                patch = tower.side("patch_size", 16), side = tower.side("image_size", 224) / patch,
+                hidden = builder.config().hiddenSize;
   const std::string at = "vision_tower.";
   addSiglipEncoder(builder, at, {width, inner, tower({"num_hidden_layers"}, 12), patch, side * side}, false);
   const int64_t window = tower.side("window_kernel_size", 2), windowWidth = width * window * window;
@@ -331,7 +333,8 @@ void addErnieVlTower(InventoryBuilder& builder) {
     builder.plainLinear(block + "mlp.fc2", width, inner, true);
   }
   builder.layerNorm(at + "ln", width, true);
-  for (const auto& [name, in] : {std::pair<const char*, int64_t>{"spatial_linear.", spatial}, {"temporal_linear.", spatial * frames}}) {
+  for (const auto& [name, in] :
+       {std::pair<const char*, int64_t>{"spatial_linear.", spatial}, {"temporal_linear.", spatial * frames}}) {
     builder.plainLinear(join + name + "fc1", spatial, in, true);
     builder.plainLinear(join + name + "fc2", spatial, spatial, true);
     builder.layerNorm(join + name + "ln", spatial, true);

@@ -359,9 +359,8 @@ std::optional<int64_t> firstInteger(const ConfigReader& keys, ConfigReader::Keys
 void readExperts(const ConfigReader& keys, ModelConfig& config) {
   MoeParameters moe;
   const ConfigReader nested = keys.object("ffn_config");
-  moe.experts =
-      firstInteger(keys, {"num_experts", "n_routed_experts", "num_local_experts", "moe_num_experts"}, 0, kMaxExperts)
-          .value_or(nested.integer({"moe_num_experts"}, 0, kMaxExperts).value_or(0));
+  moe.experts = firstInteger(keys, {"num_experts", "n_routed_experts", "num_local_experts", "moe_num_experts"}, 0, kMaxExperts)
+                    .value_or(nested.integer({"moe_num_experts"}, 0, kMaxExperts).value_or(0));
   if (moe.experts == 0) return;
   moe.expertsPerToken = firstInteger(keys,
                                      {"num_experts_per_tok", "experts_per_token", "moe_top_k", "top_k_experts", "moe_topk",

@@ -14,8 +14,7 @@ namespace {
 // Adds tensors of one layer that no role names.
 class LayerTensors {
  public:
-  LayerTensors(InventoryBuilder& builder, int layer, std::string at)
-      : m_builder(builder), m_layer(layer), m_at(std::move(at)) {}
+  LayerTensors(InventoryBuilder& builder, int layer, std::string at) : m_builder(builder), m_layer(layer), m_at(std::move(at)) {}
   // A matrix; `dim`: the dimension that follows `segments`, -1 for none.
   void linear(std::string_view module, int64_t out, int64_t in, int dim = -1, std::vector<SplitSegment> segments = {},
               bool bias = false) {
@@ -52,14 +51,14 @@ class LayerTensors {
 
 // ---- LongCat-Flash ----------------------------------------------------------------------------------------------------------
 
-// A layer of the checkpoint is two attentions with an MLP each, and experts beside the first MLP (https://arxiv.org/abs/2509.01322).
-// Each attention keeps a cache of its own, so each is a layer here.
+// A layer of the checkpoint is two attentions with an MLP each, and experts beside the first MLP
+// (https://arxiv.org/abs/2509.01322). Each attention keeps a cache of its own, so each is a layer here.
 void adjustLongcat(FamilyContext context) {
   ModelConfig& config = context.config;
   const ConfigReader& keys = context.keys;
   // num_hidden_layers, where it is written, counts the attentions.
-  const auto pairs = static_cast<size_t>(
-      keys.has("num_layers") ? keys.integer({"num_layers"}, 1, 1024).value_or(1) : std::max<int64_t>(1, config.layerCount() / 2));
+  const auto pairs = static_cast<size_t>(keys.has("num_layers") ? keys.integer({"num_layers"}, 1, 1024).value_or(1)
+                                                                : std::max<int64_t>(1, config.layerCount() / 2));
   LayerSpec first = config.layers.front();
   LayerSpec second = first;
   second.ffn = FfnKind::Dense;
@@ -71,7 +70,8 @@ void adjustLongcat(FamilyContext context) {
   }
   config.layers.clear();
   for (size_t i = 0; i < pairs; ++i) config.layers.insert(config.layers.end(), {first, second});
-  config.warnings.push_back("each layer is counted as two, one for each of its attentions: engines divide stages between whole layers");
+  config.warnings.push_back(
+      "each layer is counted as two, one for each of its attentions: engines divide stages between whole layers");
   if (config.checkpoint.mtpLayers > 0) config.warnings.push_back("prediction layers are not counted");
 }
 
@@ -85,7 +85,8 @@ void adjustZamba2(FamilyContext context) {
   const auto types = keys.texts({"layers_block_type"});
   const auto hybrids = keys.integers({"hybrid_layer_ids"}, 0, 1023);
   // The block reads the layer's input beside the embedding.
-  config.headDim = keys.integer({"attention_head_dim"}, 1, 8192).value_or(std::max<int64_t>(1, 2 * config.hiddenSize / config.qHeads));
+  config.headDim =
+      keys.integer({"attention_head_dim"}, 1, 8192).value_or(std::max<int64_t>(1, 2 * config.hiddenSize / config.qHeads));
   for (size_t i = 0; i < config.layers.size(); ++i) {
     LayerSpec& layer = config.layers[i];
     const bool hybrid = i < types.size() ? types[i] == "hybrid"
@@ -115,8 +116,8 @@ void writeZamba2(InventoryBuilder& builder, const LayerSpec& spec, int layer, co
   for (int i = 0; i <= layer; ++i)
     if (config.layers[static_cast<size_t>(i)].mambaBeside) users.push_back(i);
   const auto use = static_cast<int64_t>(users.size()) - 1;
-  const int64_t blocks = keys.integer({"num_mem_blocks"}, 1, 64).value_or(1), rank = keys.integer({"adapter_rank"}, 1, 65536).value_or(128),
-                inner = spec.intermediateSize, wide = 2 * hidden;
+  const int64_t blocks = keys.integer({"num_mem_blocks"}, 1, 64).value_or(1),
+                rank = keys.integer({"adapter_rank"}, 1, 65536).value_or(128), inner = spec.intermediateSize, wide = 2 * hidden;
   LayerTensors block(builder, layer,
                      fmt::format("{}{}{}.shared_transformer.", builder.prefix(), builder.names().layers,
                                  users[static_cast<size_t>(use % blocks)]));
@@ -148,7 +149,8 @@ LinearAttention olmoDelta(const ConfigReader& keys, const ModelConfig& config) {
   LinearAttention net;
   net.keyHeads = keys.integer({"linear_num_key_heads"}, 1, 4096).value_or(config.qHeads);
   net.valueHeads = keys.integer({"linear_num_value_heads"}, 1, 4096).value_or(config.qHeads);
-  net.keyDim = keys.integer({"linear_key_head_dim"}, 1, 8192).value_or(std::max<int64_t>(1, config.hiddenSize * 3 / 4 / net.keyHeads));
+  net.keyDim =
+      keys.integer({"linear_key_head_dim"}, 1, 8192).value_or(std::max<int64_t>(1, config.hiddenSize * 3 / 4 / net.keyHeads));
   net.valueDim = keys.integer({"linear_value_head_dim"}, 1, 8192).value_or(2 * net.keyDim);
   net.kernel = keys.integer({"linear_conv_kernel_dim"}, 1, 64).value_or(4);
   return net;
@@ -225,7 +227,9 @@ void writeRecurrentBlock(InventoryBuilder& builder, const LayerSpec& spec, int l
                 heads = std::max<int64_t>(1, spec.qHeads), each = std::max<int64_t>(1, width / heads);
   const SplitSegment columns{SplitUnit::QHeads, width, each}, byHead{SplitUnit::QHeads, heads, 1};
   const bool divides = width % heads == 0;
-  const auto split = [&](const SplitSegment& segment) { return divides ? std::vector<SplitSegment>{segment} : std::vector<SplitSegment>{}; };
+  const auto split = [&](const SplitSegment& segment) {
+    return divides ? std::vector<SplitSegment>{segment} : std::vector<SplitSegment>{};
+  };
   LayerTensors tensors(builder, layer, base + "temporal_block.");
   for (const char* name : {"linear_y", "linear_x"}) tensors.linear(name, width, hidden, divides ? 0 : -1, split(columns), true);
   tensors.linear("linear_out", hidden, width, divides ? 1 : -1, split(columns), true);
@@ -270,10 +274,8 @@ constexpr TensorNames kLongcatFirst{.attentionNorm = "input_layernorm.0",
                                     .router = "router.classifier",
                                     .shared = "mlps.0.",
                                     .routerBias = "router.e_score_correction_bias"};
-constexpr TensorNames kLongcatSecond{.attentionNorm = "input_layernorm.1",
-                                     .ffnNorm = "post_attention_layernorm.1",
-                                     .attention = "self_attn.1.",
-                                     .mlp = "mlps.1."};
+constexpr TensorNames kLongcatSecond{
+    .attentionNorm = "input_layernorm.1", .ffnNorm = "post_attention_layernorm.1", .attention = "self_attn.1.", .mlp = "mlps.1."};
 constexpr TensorNames kZamba2Names{.finalNorm = "final_layernorm"};
 constexpr TensorNames kRecurrentGemmaNames{.finalNorm = "final_norm",
                                            .attentionNorm = "temporal_pre_norm",

@@ -43,7 +43,8 @@ RecurrentState mamba2(const ConfigReader& keys, int64_t hidden) {
 }  // namespace
 
 bool describesMamba2(const ConfigReader& keys) {
-  return keys.has("mamba_num_heads") || keys.has("mamba_ngroups") || keys.has("mamba_n_heads") || (keys.has("state_size") && keys.has("num_heads"));
+  return keys.has("mamba_num_heads") || keys.has("mamba_ngroups") || keys.has("mamba_n_heads") ||
+         (keys.has("state_size") && keys.has("num_heads"));
 }
 
 void readRecurrentStates(const ConfigReader& keys, ModelConfig& config) {

@@ -214,7 +214,8 @@ class ModelFamiliesTest : public QObject {
     QVERIFY(silent && silent->modelType == "qwen2");
     config["talker_config"] = {{"hidden_size", 896}};
     const auto speaking = parseModelConfig(config.dump(), "config.json");
-    QVERIFY(speaking && std::count(speaking->warnings.begin(), speaking->warnings.end(), "the parts that speak are not counted") == 1);
+    QVERIFY(speaking &&
+            std::count(speaking->warnings.begin(), speaking->warnings.end(), "the parts that speak are not counted") == 1);
     QCOMPARE(inventoryOfConfig(*speaking).parameters(), inventoryOfConfig(*silent).parameters());
   }
 
@@ -238,7 +239,8 @@ class ModelFamiliesTest : public QObject {
     const int64_t layers = config["num_hidden_layers"].get<int64_t>();
     const auto plain = parseModelConfig(config.dump(), "config.json");
     QVERIFY(plain && plain->layers.back().moe.expertsPerToken > 0);
-    config["moe_intermediate_size"] = std::vector<int64_t>(static_cast<size_t>(layers), plain->layers.back().moe.expertIntermediate);
+    config["moe_intermediate_size"] =
+        std::vector<int64_t>(static_cast<size_t>(layers), plain->layers.back().moe.expertIntermediate);
     config["moe_topk"] = std::vector<int64_t>(static_cast<size_t>(layers), 2);
     const auto listed = parseModelConfig(config.dump(), "config.json");
     QVERIFY2(listed, listed ? "" : listed.error().message().c_str());
