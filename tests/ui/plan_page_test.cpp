@@ -17,12 +17,12 @@
 #include <QCheckBox>
 #include <QComboBox>
 #include <QDropEvent>
+#include <QHeaderView>
 #include <QLabel>
 #include <QLineEdit>
 #include <QMimeData>
 #include <QPushButton>
 #include <QScrollBar>
-#include <QHeaderView>
 #include <QSignalSpy>
 #include <QSlider>
 #include <QSpinBox>
@@ -32,6 +32,7 @@
 #include <cstdio>
 #include <map>
 #include <memory>
+#include <set>
 
 using namespace headroom;
 using namespace headroom::ui;
@@ -301,19 +302,22 @@ class PlanPageTest : public QObject {
     m_page->selectLayout(4, 1, 1);
     const Prediction& predicted = m_page->selectedLayout()->predicted;
     QVERIFY(predicted.itlError && predicted.ttftError);
-    QStringList bands;
-    for (const QLabel* label : m_page->details().findChildren<QLabel*>(QStringLiteral("band"))) bands << label->text();
+    const auto shownBands = [this] {
+      QStringList bands;
+      for (const QLabel* label : m_page->details().findChildren<QLabel*>(QStringLiteral("band")))
+        if (label->isVisible()) bands << label->text();
+      return bands;
+    };
     // One request's rate and time between tokens by one band, prompts by the other.
     const QString tokens = QStringLiteral("± %1 %").arg(qRound(*predicted.itlError * 100)),
                   prompts = QStringLiteral("± %1 %").arg(qRound(*predicted.ttftError * 100));
-    QCOMPARE(bands, (QStringList{tokens, tokens, prompts, prompts}));
+    QCOMPARE(shownBands(), (QStringList{tokens, tokens, prompts, prompts}));
     // Cards without figures have no speed, and no band of it.
     m_page->machineBar().machineRequested(QStringLiteral("6x80GiB"));
     QTRY_VERIFY_WITH_TIMEOUT(m_session->report() && !m_session->isPlanning(), kPlanTimeoutMs);
     QVERIFY(m_page->selectedLayout());
     QVERIFY(!m_page->selectedLayout()->predicted.itlMs);
-    QCoreApplication::sendPostedEvents(nullptr, QEvent::DeferredDelete);
-    QVERIFY(m_page->details().findChildren<QLabel*>(QStringLiteral("band")).isEmpty());
+    QCOMPARE(shownBands(), QStringList());
   }
 
   void everyNodeHasItsCommand() {
@@ -343,6 +347,13 @@ class PlanPageTest : public QObject {
     auto* table = part<QTableView>("engineTable");
     QTRY_VERIFY_WITH_TIMEOUT(table->model()->rowCount() >= 6, kPlanTimeoutMs);
     QTRY_VERIFY2(!table->horizontalScrollBar()->isVisible(), qPrintable(QString::number(table->horizontalHeader()->length())));
+    // A wider window leaves no empty strip at the right.
+    for (const int width : {1290, 1900}) {
+      m_page->resize(width, 700);
+      QTRY_VERIFY2(
+          table->horizontalHeader()->length() == table->viewport()->width(),
+          qPrintable(QStringLiteral("%1 of %2").arg(table->horizontalHeader()->length()).arg(table->viewport()->width())));
+    }
     table->selectRow(1);
     const QString detail = part<QLabel>("engineDetail")->text();
     QVERIFY2(detail.contains(QStringLiteral("± 18 %")) && detail.contains(QStringLiteral("TP=4")), qPrintable(detail));
@@ -390,6 +401,51 @@ class PlanPageTest : public QObject {
     QCOMPARE(part<QSpinBox>("contextLength")->value(), 512);
     QTRY_VERIFY_WITH_TIMEOUT(m_session->report() && !m_session->isPlanning(), kPlanTimeoutMs);
     QCOMPARE(m_session->report()->options.maxModelLen, int64_t(512));
+  }
+
+  // What is dragged changes texts: no widget of the page is made or deleted while the plan says the same of the layout, so that
+  // the window keeps pace with the hand.
+  void aDraggedSliderKeepsTheWidgets() {
+    openStory(static_cast<int>(EngineKind::Vllm));
+    m_page->selectLayout(2, 3, 1);
+    auto* slider = part<QSlider>("contextSlider");
+    const auto widgets = [this] {
+      const QList<QWidget*> all = m_page->findChildren<QWidget*>();
+      return std::set<QWidget*>(all.begin(), all.end());
+    };
+    const std::set<QWidget*> before = widgets();
+    QVERIFY(before.size() > 100);
+    std::set<QString> capacities;
+    slider->setSliderDown(true);
+    for (int step = slider->minimum(); step <= slider->maximum(); step += 7) {
+      slider->setValue(step);
+      QTRY_VERIFY_WITH_TIMEOUT(m_session->report() && !m_session->isPlanning(), kPlanTimeoutMs);
+      QCoreApplication::sendPostedEvents(nullptr, QEvent::DeferredDelete);
+      QVERIFY(widgets() == before);
+      for (const QLabel* label : m_page->details().findChildren<QLabel*>())
+        if (label->isVisible() && label->text().startsWith(QStringLiteral("Requests of "))) capacities.insert(label->text());
+    }
+    slider->setSliderDown(false);
+    QVERIFY(capacities.size() > 3);  // and they followed
+  }
+
+  // Planning is done beside the window's thread, and steps that another step has overtaken are not planned to the end.
+  void theWindowGoesOnWhileItPlans() {
+    openStory(static_cast<int>(EngineKind::Vllm));
+    auto* slider = part<QSlider>("contextSlider");
+    QSignalSpy started(m_session.get(), &PlanSession::planningStarted), ready(m_session.get(), &PlanSession::planReady);
+    slider->setSliderDown(true);
+    for (int step = slider->minimum(); step <= slider->maximum(); ++step) {
+      slider->setValue(step);
+      QVERIFY(!m_session->report());  // nothing was planned in this thread
+    }
+    slider->setSliderDown(false);
+    const auto asked = started.count();
+    QVERIFY(asked > 20);
+    QCOMPARE(ready.count(), 0);
+    QTRY_VERIFY_WITH_TIMEOUT(m_session->report() && !m_session->isPlanning(), kPlanTimeoutMs);
+    QCOMPARE(started.count(), asked);
+    QCOMPARE(ready.count(), 1);  // of the last step alone
   }
 
   void badInputIsToldInPlaceAndNothingIsLost_data() {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/models/plan_session.h"
 
+#include "core/launch/prepared_model.h"
 #include "ui/models/core_text.h"
 #include "ui/models/layout_text.h"
 
@@ -16,6 +17,7 @@ void makeDetails(const LayoutPlan& layout) {
   layout.warnings.all();
   layout.ranks.all();
   layout.answers.all();
+  layout.contextSeries.all();
   layout.partition.all();
   layout.waste.all();
 }
@@ -55,6 +57,7 @@ void PlanSession::openModel(const QString& model) {
         return;
       }
       m_model = std::make_shared<const ModelSource>(std::move(**opened));
+      m_prepared = std::make_shared<const PreparedModel>(m_model);
       m_modelArgument = model;
       ++m_wishGeneration;
       emit modelOpened();
@@ -104,7 +107,7 @@ void PlanSession::replan() {
   emit planningStarted();
   PlanOptions asked = m_options;
   asked.corrections = m_calibrations.corrections(m_machine, asked.engine);
-  m_worker.run([this, generation, model = m_model, machine = m_machine, options = asked, interest = m_interest] {
+  m_worker.run([this, generation, model = m_prepared, machine = m_machine, options = asked, interest = m_interest] {
     if (generation != m_planGeneration) return;
     auto planned = std::make_shared<Result<PlanReport>>(planModel(*model, machine, options));
     if (planned->has_value() && generation == m_planGeneration) {
@@ -131,7 +134,7 @@ void PlanSession::replan() {
 void PlanSession::searchMachines(const PlanOptions& options, const Wish& wish) {
   const uint64_t generation = ++m_wishGeneration;
   if (!m_model) return emit wishEnded(tr("Open a model first."));
-  auto search = std::make_shared<Search>(Search{generation, m_model, options, wish});
+  auto search = std::make_shared<Search>(Search{generation, m_prepared, options, wish});
   // What was measured here is of another machine.
   search->options.corrections.clear();
   searchCard(std::move(search), 0);
@@ -190,7 +193,7 @@ Status PlanSession::forget() {
 void PlanSession::compareEngines() {
   if (!m_model) return;
   const uint64_t generation = m_planGeneration;
-  m_worker.run([this, generation, model = m_model, machine = m_machine, options = m_options, store = m_calibrations] {
+  m_worker.run([this, generation, model = m_prepared, machine = m_machine, options = m_options, store = m_calibrations] {
     auto answers = std::make_shared<EngineAnswers>();
     for (const EngineKind kind : plannedEngines()) {
       if (generation != m_planGeneration) return;

@@ -89,7 +89,7 @@ class PlanSession : public QObject {
   void replan();
   struct Search {
     uint64_t generation = 0;
-    std::shared_ptr<const ModelSource> model;
+    std::shared_ptr<const PreparedModel> model;
     PlanOptions options;
     Wish wish;
   };
@@ -97,6 +97,7 @@ class PlanSession : public QObject {
 
   std::atomic<uint64_t> m_openGeneration = 0, m_planGeneration = 0, m_wishGeneration = 0;
   std::shared_ptr<const ModelSource> m_model;
+  std::shared_ptr<const PreparedModel> m_prepared;  // of m_model
   QString m_modelArgument;
   HostDeviceSettings m_hostDevices;
   QString m_machineText = QStringLiteral("local");

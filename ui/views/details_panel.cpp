@@ -89,16 +89,7 @@ void DetailsPanel::build() {
   m_fixesLayout->setSpacing(4);
   layout->addWidget(m_fixes);
   buildMemory(layout);
-  m_factsTitle = makeTitle(m_content);
-  titleRow(layout, m_factsTitle, nullptr);
-  m_facts = new QWidget(m_content);
-  m_factsLayout = new QGridLayout(m_facts);
-  m_factsLayout->setContentsMargins(0, 0, 0, 0);
-  m_factsLayout->setVerticalSpacing(3);
-  m_factsLayout->setColumnStretch(0, 1);
-  layout->addWidget(m_facts);
-  m_factsSource = makeQuietLabel(m_content);
-  layout->addWidget(m_factsSource);
+  buildFacts(layout);
   m_wasteTitle = makeTitle(m_content);
   titleRow(layout, m_wasteTitle, nullptr);
   m_waste = makeTextLabel(m_content);
@@ -144,6 +135,42 @@ void DetailsPanel::buildMemory(QVBoxLayout* layout) {
     m_table->setVisible(table);
     m_bars->setVisible(!table);
   });
+}
+
+void DetailsPanel::buildFacts(QVBoxLayout* layout) {
+  m_factsTitle = makeTitle(m_content);
+  titleRow(layout, m_factsTitle, nullptr);
+  m_facts = new QWidget(m_content);
+  auto* grid = new QGridLayout(m_facts);
+  grid->setContentsMargins(0, 0, 0, 0);
+  grid->setVerticalSpacing(3);
+  grid->setColumnStretch(0, 1);
+  for (int row = 0; row < FactCount; ++row) {
+    FactLine& line = m_factLines[static_cast<size_t>(row)];
+    if (row == RoomHeading || row == SpeedHeading) {
+      line.name = makeQuietLabel(m_facts);
+      grid->addWidget(line.name, row, 0, 1, 4);
+      continue;
+    }
+    line.name = new QLabel(m_facts);
+    line.name->setWordWrap(true);
+    line.value = new QLabel(m_facts);
+    QFont font = line.value->font();
+    font.setWeight(QFont::DemiBold);
+    line.value->setFont(font);
+    line.value->setTextInteractionFlags(Qt::TextSelectableByMouse);
+    line.unit = new QLabel(m_facts);
+    line.band = new QLabel(m_facts);
+    line.band->setObjectName(QStringLiteral("band"));
+    for (QLabel* quiet : {line.unit, line.band}) quiet->setForegroundRole(QPalette::PlaceholderText);
+    grid->addWidget(line.name, row, 0);
+    grid->addWidget(line.value, row, 1, Qt::AlignTrailing);
+    grid->addWidget(line.unit, row, 2);
+    grid->addWidget(line.band, row, 3, Qt::AlignTrailing);
+  }
+  layout->addWidget(m_facts);
+  m_factsSource = makeQuietLabel(m_content);
+  layout->addWidget(m_factsSource);
 }
 
 void DetailsPanel::buildCommand(QVBoxLayout* layout) {
@@ -290,83 +317,87 @@ void DetailsPanel::showReasons() {
 }
 
 void DetailsPanel::showFacts() {
-  while (QLayoutItem* item = m_factsLayout->takeAt(0)) {
-    delete item->widget();
-    delete item;
-  }
-  int row = 0;
-  // Under which of the three kinds of number the figures below come.
-  const auto group = [&](const QString& text) {
-    QLabel* label = makeQuietLabel(m_facts);
-    label->setText(text);
-    m_factsLayout->addWidget(label, row++, 0, 1, 4);
+  const auto hide = [&](Fact fact) {
+    const FactLine& line = m_factLines[fact];
+    for (QLabel* label : {line.name, line.value, line.unit, line.band})
+      if (label) label->hide();
   };
-  const auto add = [&](const QString& name, const QString& value, const QString& unit, const QString& band = {}) {
-    auto* label = new QLabel(name, m_facts);
-    label->setWordWrap(true);
-    auto* number = new QLabel(value, m_facts);
-    QFont font = number->font();
-    font.setWeight(QFont::DemiBold);
-    number->setFont(font);
-    number->setTextInteractionFlags(Qt::TextSelectableByMouse);
-    auto* of = new QLabel(unit, m_facts);
-    of->setForegroundRole(QPalette::PlaceholderText);
-    m_factsLayout->addWidget(label, row, 0);
-    m_factsLayout->addWidget(number, row, 1, Qt::AlignTrailing);
-    m_factsLayout->addWidget(of, row, 2);
-    if (!band.isEmpty()) {
-      auto* around = new QLabel(band, m_facts);
-      around->setObjectName(QStringLiteral("band"));
-      around->setForegroundRole(QPalette::PlaceholderText);
-      m_factsLayout->addWidget(around, row, 3, Qt::AlignTrailing);
-    }
-    number->setAccessibleName(QStringList{name, value, unit, band}.join(QLatin1Char(' ')).simplified());
-    ++row;
+  // Under which of the three kinds of number the figures below come.
+  const auto heading = [&](Fact fact, const QString& text) {
+    m_factLines[fact].name->setText(text);
+    m_factLines[fact].name->show();
+  };
+  const auto show = [&](Fact fact, const QString& name, const QString& value, const QString& unit, const QString& band = {}) {
+    const FactLine& line = m_factLines[fact];
+    line.name->setText(name);
+    line.value->setText(value);
+    line.unit->setText(unit);
+    line.band->setText(band);
+    line.value->setAccessibleName(QStringList{name, value, unit, band}.join(QLatin1Char(' ')).simplified());
+    for (QLabel* label : {line.name, line.value, line.unit}) label->show();
+    line.band->setVisible(!band.isEmpty());
   };
   const Prediction& predicted = m_layout->predicted;
   const ResolvedOptions& options = m_report->options;
-  group(tr("Room: %1").arg(provenanceText(m_layout->memoryProvenance)));
-  add(tr("KV cache of a replica"), formatCount(m_layout->kvTokens), tr("tokens"));
-  add(tr("Requests of %1 tokens at once").arg(formatCount(options.maxModelLen)), formatDecimal(m_layout->maxConcurrency),
-      QString());
+  heading(RoomHeading, tr("Room: %1").arg(provenanceText(m_layout->memoryProvenance)));
+  show(KvTokens, tr("KV cache of a replica"), formatCount(m_layout->kvTokens), tr("tokens"));
+  show(RequestsAtOnce, tr("Requests of %1 tokens at once").arg(formatCount(options.maxModelLen)),
+       formatDecimal(m_layout->maxConcurrency), QString());
   if (!m_layout->answers.empty()) {
     const LayoutAnswers& answers = m_layout->answers.front();
-    add(tr("Longest context that fits"), answers.longestContext ? formatCount(answers.longestContext) : tr("unknown"),
-        answers.longestContext ? tr("tokens") : QString());
-    add(tr("Most requests of this length"), answers.mostRequests ? formatCount(answers.mostRequests) : tr("unknown"), QString());
+    show(LongestContext, tr("Longest context that fits"),
+         answers.longestContext ? formatCount(answers.longestContext) : tr("unknown"),
+         answers.longestContext ? tr("tokens") : QString());
+    show(MostRequests, tr("Most requests of this length"),
+         answers.mostRequests ? formatCount(answers.mostRequests) : tr("unknown"), QString());
+  } else {
+    hide(LongestContext);
+    hide(MostRequests);
   }
   // The line beneath says where a speed comes from, or why it is not known. Rates follow from the time between tokens, or of a
   // prompt.
   const QString tokenBand = bandText(predicted.itlError), promptBand = bandText(predicted.ttftError);
-  const auto speed = [&](const QString& name, const std::optional<double>& value, const QString& unit, const QString& band) {
-    add(name, value ? formatDecimal(value) : tr("unknown"), value ? unit : QString(), value ? band : QString());
+  const auto speed = [&](Fact fact, const QString& name, const std::optional<double>& value, const QString& unit,
+                         const QString& band) {
+    show(fact, name, value ? formatDecimal(value) : tr("unknown"), value ? unit : QString(), value ? band : QString());
   };
-  if (predicted.itlMs) group(tr("Speed: modelled; nine of ten timed cases of this kind lie within ±"));
-  speed(tr("Decode, one request"), predicted.decodeTokensPerSecond, tr("tokens/s"), tokenBand);
+  if (predicted.itlMs)
+    heading(SpeedHeading, tr("Speed: modelled; nine of ten timed cases of this kind lie within ±"));
+  else
+    hide(SpeedHeading);
+  speed(DecodeOfOne, tr("Decode, one request"), predicted.decodeTokensPerSecond, tr("tokens/s"), tokenBand);
   if (options.concurrency > 1)
-    speed(tr("Decode, %n request(s)", nullptr, static_cast<int>(options.concurrency)), predicted.throughputTokensPerSecond,
-          tr("tokens/s"), tokenBand);
-  speed(tr("Time between tokens"), predicted.itlMs, tr("ms"), tokenBand);
-  speed(tr("Prefill"), predicted.prefillTokensPerSecond, tr("tokens/s"), promptBand);
-  speed(options.inputLen > 0 ? tr("Time to first token, prompt of %1").arg(formatCount(options.inputLen))
+    speed(DecodeOfAll, tr("Decode, %n request(s)", nullptr, static_cast<int>(options.concurrency)),
+          predicted.throughputTokensPerSecond, tr("tokens/s"), tokenBand);
+  else
+    hide(DecodeOfAll);
+  speed(TimeBetweenTokens, tr("Time between tokens"), predicted.itlMs, tr("ms"), tokenBand);
+  speed(Prefill, tr("Prefill"), predicted.prefillTokensPerSecond, tr("tokens/s"), promptBand);
+  speed(FirstToken,
+        options.inputLen > 0 ? tr("Time to first token, prompt of %1").arg(formatCount(options.inputLen))
                              : tr("Time to first token"),
         predicted.ttftMs, tr("ms"), promptBand);
-  m_factsSource->setText(predicted.source.empty() ? tr("Speed: unknown") : coreText(predicted.source));
+  showFactsSource();
+}
+
+void DetailsPanel::showFactsSource() {
+  const Prediction& predicted = m_layout->predicted;
+  QString source = predicted.source.empty() ? tr("Speed: unknown") : coreText(predicted.source);
   if (!m_layout->partition.empty()) {
     const PartitionAdvice& advice = m_layout->partition.front();
     QStringList layers;
     for (const int64_t count : advice.layers) layers << QString::number(count);
-    m_factsSource->setText(m_factsSource->text() + QLatin1Char('\n') +
-                           (advice.gain > 0 ? tr("Stages of %1 layers would have room for %2 tokens, %3 % more.")
-                                                  .arg(layers.join(QStringLiteral(", ")), formatCount(advice.kvTokens),
-                                                       formatDecimal(advice.gain * 100))
-                                            : tr("Stages of %1 layers would have room for %2 tokens.")
-                                                  .arg(layers.join(QStringLiteral(", ")), formatCount(advice.kvTokens))));
+    source += QLatin1Char('\n') + (advice.gain > 0 ? tr("Stages of %1 layers would have room for %2 tokens, %3 % more.")
+                                                         .arg(layers.join(QStringLiteral(", ")), formatCount(advice.kvTokens),
+                                                              formatDecimal(advice.gain * 100))
+                                                   : tr("Stages of %1 layers would have room for %2 tokens.")
+                                                         .arg(layers.join(QStringLiteral(", ")), formatCount(advice.kvTokens)));
   }
+  m_factsSource->setText(source);
   QString memorySource = tr("Weights: %1. Other memory: %2.")
                              .arg(provenanceText(m_layout->weightsProvenance), provenanceText(m_layout->memoryProvenance));
   if (m_layout->memoryProvenance == Provenance::MeasuredHere)
-    for (const MemoryCorrection& correction : options.corrections)
+    for (const MemoryCorrection& correction : m_report->options.corrections)
       if (correction.severalRanks == (m_layout->tp > 1) && !correction.source.empty())
         memorySource += QLatin1Char('\n') + coreText(correction.source);
   m_memorySource->setText(memorySource);
@@ -384,13 +415,22 @@ void DetailsPanel::showCommand() {
     return;
   }
   // The forms that there are for this engine; the chosen one stays where it exists.
-  const QString wanted = m_form->currentData().toString();
-  m_form->clear();
-  m_form->addItem(tr("Terminal"), QStringLiteral("terminal"));
-  if (!command->docker.empty()) m_form->addItem(tr("Docker"), QStringLiteral("docker"));
-  for (const LaunchCommand::OnNode& on : command->nodes)
-    m_form->addItem(tr("Node %1").arg(on.node), QStringLiteral("node %1").arg(on.node));
-  m_form->setCurrentIndex(std::max(0, m_form->findData(wanted)));
+  QStringList names{tr("Terminal")}, forms{QStringLiteral("terminal")};
+  if (!command->docker.empty()) {
+    names << tr("Docker");
+    forms << QStringLiteral("docker");
+  }
+  for (const LaunchCommand::OnNode& on : command->nodes) {
+    names << tr("Node %1").arg(on.node);
+    forms << QStringLiteral("node %1").arg(on.node);
+  }
+  if (names != m_formNames) {
+    const QString wanted = m_form->currentData().toString();
+    m_formNames = names;
+    m_form->clear();
+    for (qsizetype i = 0; i < names.size(); ++i) m_form->addItem(names[i], forms[i]);
+    m_form->setCurrentIndex(std::max(0, m_form->findData(wanted)));
+  }
   m_form->setVisible(m_form->count() > 1);
   const QString form = m_form->currentData().toString();
   const bool docker = form == QLatin1String("docker");

@@ -8,11 +8,11 @@
 
 #include <QScrollArea>
 #include <QStringList>
+#include <array>
 #include <memory>
 #include <vector>
 
 class QComboBox;
-class QGridLayout;
 class QLabel;
 class QPlainTextEdit;
 class QPushButton;
@@ -52,10 +52,12 @@ class DetailsPanel : public QScrollArea {
  private:
   void build();
   void buildMemory(QVBoxLayout* layout);
+  void buildFacts(QVBoxLayout* layout);
   void buildCommand(QVBoxLayout* layout);
   void retranslate();
   void refresh();
   void showFacts();
+  void showFactsSource();
   void showReasons();
   void showFixes();
   void showWaste();
@@ -90,12 +92,32 @@ class DetailsPanel : public QScrollArea {
   QTableView* m_table = nullptr;
   QLabel* m_factsTitle = nullptr;
   QWidget* m_facts = nullptr;
-  QGridLayout* m_factsLayout = nullptr;
+  // Every line there may be, in its place: what a plan does not tell is hidden, so that nothing is made anew while options are
+  // dragged. A heading has a name alone.
+  enum Fact {
+    RoomHeading,
+    KvTokens,
+    RequestsAtOnce,
+    LongestContext,
+    MostRequests,
+    SpeedHeading,
+    DecodeOfOne,
+    DecodeOfAll,
+    TimeBetweenTokens,
+    Prefill,
+    FirstToken,
+    FactCount
+  };
+  struct FactLine {
+    QLabel *name = nullptr, *value = nullptr, *unit = nullptr, *band = nullptr;
+  };
+  std::array<FactLine, FactCount> m_factLines;
   QLabel* m_factsSource = nullptr;
   QLabel* m_commandTitle = nullptr;
   QPlainTextEdit* m_command = nullptr;
   QToolButton* m_copy = nullptr;
   QComboBox* m_form = nullptr;
+  QStringList m_formNames;  // of the forms that m_form offers
   QLabel* m_explained = nullptr;
 };
 

@@ -301,8 +301,10 @@ void PlanPage::clearPlan(const QString& text) {
 
 void PlanPage::fillReplicas() {
   const QSignalBlocker block(m_replicas);
-  m_replicas->clear();
-  for (int replicas = 1; replicas <= m_model->maxReplicas(); ++replicas) m_replicas->addItem(QLocale().toString(replicas));
+  if (m_replicas->count() != m_model->maxReplicas()) {
+    m_replicas->clear();
+    for (int replicas = 1; replicas <= m_model->maxReplicas(); ++replicas) m_replicas->addItem(QLocale().toString(replicas));
+  }
   m_replicas->setCurrentIndex(m_model->replicas() - 1);
   m_replicas->setEnabled(m_replicas->count() > 1);
 }
