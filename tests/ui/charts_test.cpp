@@ -8,10 +8,17 @@
 
 #include <QAbstractItemModelTester>
 #include <QApplication>
+#include <QAreaSeries>
+#include <QChart>
+#include <QChartView>
 #include <QClipboard>
+#include <QLineSeries>
 #include <QRegularExpression>
+#include <QValueAxis>
 #include <QtTest>
 #include <cmath>
+#include <tuple>
+#include <vector>
 
 using namespace headroom;
 using namespace headroom::ui;
@@ -197,6 +204,40 @@ class ChartsTest : public QObject {
     QCOMPARE(first.levels[0].value, 250.0);
     QCOMPARE(*ttftPercentile(past, {1000, 1010, 240}, 0.95), 300.0);
     QVERIFY(!ttftPercentile(past, {2000, 2010, 240}, 0.95));
+  }
+
+  // The band of a prediction's kind is shaded around its line, on the scale of the line, and told by the legend.
+  void predictionsHaveTheirBands() {
+    const EngineHistory past = history(20);
+    const ChartContent rate =
+        throughputContent(past, {1000, 1010, 240}, ColorScheme::Light, PredictedFigure(45.0, 0.2), PredictedFigure(4000.0, 0.5));
+    QCOMPARE(rate.levels.size(), std::size_t(2));
+    QCOMPARE(rate.levels[0].least(), 36.0);
+    QCOMPARE(rate.levels[0].most(), 54.0);
+    QVERIFY(rate.levels[1].rightAxis && rate.levels[1].error == 0.5);
+    TimeChart chart;
+    chart.resize(500, 260);
+    chart.setContent(rate);
+    chart.show();
+    const auto shaded = [&chart] {
+      std::vector<std::tuple<double, double, bool>> bands;
+      for (QAbstractSeries* series : chart.findChild<QChartView*>()->chart()->series()) {
+        auto* area = qobject_cast<QAreaSeries*>(series);
+        if (!area || !area->isVisible()) continue;
+        const bool right = series->attachedAxes().last()->alignment() == Qt::AlignRight;
+        // The axis reaches the whole band.
+        const auto* axis = qobject_cast<const QValueAxis*>(series->attachedAxes().last());
+        if (axis && axis->max() < area->upperSeries()->at(0).y()) continue;
+        bands.emplace_back(area->lowerSeries()->at(0).y(), area->upperSeries()->at(0).y(), right);
+      }
+      return bands;
+    };
+    QTRY_COMPARE(shaded(), (std::vector<std::tuple<double, double, bool>>{{36.0, 54.0, false}, {2000.0, 6000.0, true}}));
+    QVERIFY2(chart.legendText().contains(QStringLiteral("45.0 tok/s ± 20 %")), qPrintable(chart.legendText()));
+    // A prediction of no known band is a line alone.
+    chart.setContent(throughputContent(past, {1000, 1010, 240}, ColorScheme::Light, 45.0, std::nullopt));
+    QTRY_VERIFY(shaded().empty());
+    QVERIFY2(!chart.legendText().contains(QStringLiteral("±")), qPrintable(chart.legendText()));
   }
 
   void tableAndCsv() {

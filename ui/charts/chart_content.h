@@ -45,6 +45,9 @@ struct ChartLevel {
   bool dashed = true;
   bool rightAxis = false;
   bool scales = true;  // the axis must reach it; otherwise it is drawn only where it fits
+  std::optional<double> error = {};  // share of the value; a band so far below and above it is shaded
+  double least() const { return value * (1 - error.value_or(0)); }
+  double most() const { return value * (1 + error.value_or(0)); }
 };
 
 struct ChartContent {

@@ -66,7 +66,8 @@ ChartContent memoryContent(const DeviceHistory& device, const ChartWindow& windo
 }
 
 ChartContent throughputContent(const EngineHistory& history, const ChartWindow& window, ColorScheme scheme,
-                               std::optional<double> predictedGenerated, std::optional<double> predictedPrompt) {
+                               std::optional<PredictedFigure> predictedGenerated,
+                               std::optional<PredictedFigure> predictedPrompt) {
   ChartContent content;
   content.unit = ValueUnit::TokensPerSecond;
   content.from = window.from;
@@ -85,15 +86,17 @@ ChartContent throughputContent(const EngineHistory& history, const ChartWindow& 
        false);
   if (predictedGenerated)
     content.levels.push_back({name(QT_TRANSLATE_NOOP("headroom::ui::EngineCharts", "Predicted, generated")),
-                              memoryPartColor(MemoryPart::Weights, scheme), *predictedGenerated, true, false, true});
+                              memoryPartColor(MemoryPart::Weights, scheme), predictedGenerated->value, true, false, true,
+                              predictedGenerated->error});
   if (predictedPrompt)
     content.levels.push_back({name(QT_TRANSLATE_NOOP("headroom::ui::EngineCharts", "Predicted, prompt")),
-                              memoryPartColor(MemoryPart::KvCache, scheme), *predictedPrompt, true, true, true});
+                              memoryPartColor(MemoryPart::KvCache, scheme), predictedPrompt->value, true, true, true,
+                              predictedPrompt->error});
   return content;
 }
 
 ChartContent ttftContent(const EngineHistory& history, const ChartWindow& window, ColorScheme scheme,
-                         std::optional<double> predictedMs) {
+                         std::optional<PredictedFigure> predictedMs) {
   constexpr int kPercentileSteps = 120;
   ChartContent content;
   content.unit = ValueUnit::Milliseconds;
@@ -116,7 +119,7 @@ ChartContent ttftContent(const EngineHistory& history, const ChartWindow& window
   }
   if (predictedMs)
     content.levels.push_back({name(QT_TRANSLATE_NOOP("headroom::ui::EngineCharts", "Predicted")), levelColor(scheme),
-                              *predictedMs, true, false, true});
+                              predictedMs->value, true, false, true, predictedMs->error});
   return content;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "ui/charts/chart_content.h"
+#include "ui/client/predicted_figure.h"
 #include "ui/models/engine_history.h"
 #include "ui/theme/theme.h"
 
@@ -20,12 +21,13 @@ inline constexpr double kMaxSampleGapSeconds = 3.0;
 
 // Weights, activations, KV cache and what else is on the device, stacked; the plan dashed, the device's size thin.
 ChartContent memoryContent(const DeviceHistory& device, const ChartWindow& window, ColorScheme scheme);
-// Generated tokens at the left scale, prompt tokens at the right one; predictions dashed.
+// Generated tokens at the left scale, prompt tokens at the right one; predictions dashed, with their bands.
 ChartContent throughputContent(const EngineHistory& history, const ChartWindow& window, ColorScheme scheme,
-                               std::optional<double> predictedGenerated, std::optional<double> predictedPrompt);
-// Each request as a dot, p50 and p95 over a trailing part of the window as lines; the prediction dashed.
+                               std::optional<PredictedFigure> predictedGenerated, std::optional<PredictedFigure> predictedPrompt);
+// Each request as a dot, p50 and p95 over a trailing part of the window as lines; the prediction dashed, with its
+// band.
 ChartContent ttftContent(const EngineHistory& history, const ChartWindow& window, ColorScheme scheme,
-                         std::optional<double> predictedMs);
+                         std::optional<PredictedFigure> predictedMs);
 // How much of the window the percentile lines look back over: a tenth, at least 15 s.
 double trailingSeconds(const ChartWindow& window);
 // p50 or p95 of all requests in the window.

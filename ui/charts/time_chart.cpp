@@ -4,6 +4,7 @@
 #include "ui/charts/chart_geometry.h"
 #include "ui/charts/chart_table_dialog.h"
 #include "ui/charts/engine_charts.h"
+#include "ui/models/layout_text.h"
 #include "ui/theme/theme.h"
 
 #include <QAccessible>
@@ -40,6 +41,7 @@ constexpr int kPixelsPerTimeTick = 70;
 constexpr int kPixelsPerValueTick = 34;
 constexpr double kHeadOfScale = 1.01;  // a line at the very top would lie on the frame
 constexpr qreal kBandOpacity = 0.82;
+constexpr qreal kErrorOpacity = 0.14;  // of the shade around a prediction: lines and dots must stand out from it
 
 // The value at a time: the nearest point not further away than a sample may be late.
 std::optional<double> valueAt(const std::vector<MetricPoint>& points, double time, double tolerance) {
@@ -86,7 +88,7 @@ class TimeChart::Private {
   double maxGap() const;
 
   QLineSeries* lineFromPool(std::size_t index, bool right);
-  QAreaSeries* areaFromPool(std::size_t index);
+  QAreaSeries* areaFromPool(std::size_t index, bool right);
   QScatterSeries* dotsFromPool(std::size_t index);
   void attach(QAbstractSeries* series, bool right);
 
@@ -107,7 +109,7 @@ class TimeChart::Private {
   QCategoryAxis* rightAxis = nullptr;
   QGraphicsLineItem* cursor = nullptr;
   QTimer redrawTimer;
-  std::vector<QAreaSeries*> areas;
+  std::vector<QAreaSeries*> leftAreas, rightAreas;
   std::vector<QLineSeries*> leftLines, rightLines;
   std::vector<QScatterSeries*> dots;
   AxisTicks leftTicks, rightTicks;
@@ -221,7 +223,7 @@ double TimeChart::Private::maximum(bool right) const {
   for (const ChartLine& line : content.lines)
     if (line.rightAxis == right) add(line.points);
   for (const ChartLevel& level : content.levels)
-    if (level.rightAxis == right && level.scales) top = std::max(top, level.value);
+    if (level.rightAxis == right && level.scales) top = std::max(top, level.most());
   if (right) return top;
   for (const ChartDots& each : content.dots) add(each.points);
   if (!content.bands.empty()) {
@@ -249,7 +251,8 @@ QLineSeries* TimeChart::Private::lineFromPool(std::size_t index, bool right) {
   return pool[index];
 }
 
-QAreaSeries* TimeChart::Private::areaFromPool(std::size_t index) {
+QAreaSeries* TimeChart::Private::areaFromPool(std::size_t index, bool right) {
+  auto& areas = right ? rightAreas : leftAreas;
   while (areas.size() <= index) {
     auto* upper = new QLineSeries;
     auto* lower = new QLineSeries;
@@ -257,7 +260,7 @@ QAreaSeries* TimeChart::Private::areaFromPool(std::size_t index) {
     upper->setParent(area);
     lower->setParent(area);
     areas.push_back(area);
-    attach(area, false);
+    attach(area, right);
   }
   return areas[index];
 }
@@ -308,7 +311,25 @@ void TimeChart::Private::drawAxes() {
 }
 
 void TimeChart::Private::drawBands() {
-  std::size_t used = 0;
+  std::size_t usedLeft = 0, usedRight = 0;
+  const auto next = [&](bool right, const QString& name, const QColor& color, qreal opacity, const QPen& edge,
+                        const std::vector<QPointF>& lower, const std::vector<QPointF>& upper) {
+    QAreaSeries* area = areaFromPool(right ? usedRight++ : usedLeft++, right);
+    area->setName(name);
+    QColor fillColor = color;
+    fillColor.setAlphaF(static_cast<float>(opacity));
+    area->setBrush(fillColor);
+    area->setPen(edge);
+    fill(area->lowerSeries(), lower);
+    fill(area->upperSeries(), upper);
+    area->setVisible(true);
+  };
+  const double window = content.to - content.from;
+  for (const ChartLevel& level : content.levels) {
+    if (!level.error || level.value > (level.rightAxis ? rightTicks : leftTicks).top()) continue;
+    next(level.rightAxis, level.name, level.color, kErrorOpacity, Qt::NoPen, {{-window, level.least()}, {0, level.least()}},
+         {{-window, level.most()}, {0, level.most()}});
+  }
   std::vector<double> base(content.bands.empty() ? 0 : content.bands.front().points.size(), 0.0);
   for (const ChartBand& band : content.bands) {
     // Both edges of the band, cut at the same places.
@@ -324,19 +345,12 @@ void TimeChart::Private::drawBands() {
     for (std::size_t part = 0; part < upperParts.size(); ++part) {
       widenLonePoint(lowerParts[part]);
       widenLonePoint(upperParts[part]);
-      QAreaSeries* area = areaFromPool(used++);
-      area->setName(band.name);
-      QColor fillColor = band.color;
-      fillColor.setAlphaF(static_cast<float>(kBandOpacity));
-      area->setBrush(fillColor);
-      area->setPen(QPen(band.color, 1));
-      fill(area->lowerSeries(), lowerParts[part]);
-      fill(area->upperSeries(), upperParts[part]);
-      area->setVisible(true);
+      next(false, band.name, band.color, kBandOpacity, QPen(band.color, 1), lowerParts[part], upperParts[part]);
       drawnPoints += static_cast<int>(upperParts[part].size());
     }
   }
-  for (; used < areas.size(); ++used) areas[used]->setVisible(false);
+  for (; usedLeft < leftAreas.size(); ++usedLeft) leftAreas[usedLeft]->setVisible(false);
+  for (; usedRight < rightAreas.size(); ++usedRight) rightAreas[usedRight]->setVisible(false);
 }
 
 void TimeChart::Private::drawLines() {
@@ -399,7 +413,8 @@ void TimeChart::Private::updateLegend() {
     add(QStringLiteral("●"), each.color, each.name, formatValue(latest(each.points), content.unit));
   for (const ChartLevel& level : content.levels)
     add(level.dashed ? QStringLiteral("╌╌") : QStringLiteral("─"), level.color, level.name,
-        formatValue(level.value, content.unit));
+        level.error ? formatValue(level.value, content.unit) + QLatin1Char(' ') + bandText(level.error)
+                    : formatValue(level.value, content.unit));
   legendLabel->setText(rich.join(QStringLiteral(" &nbsp; ")));
   const QString text = plain.join(QStringLiteral("; "));
   if (text == plainLegend) return;

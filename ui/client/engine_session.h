@@ -4,6 +4,7 @@
 #pragma once
 
 #include "core/protocol/engine_api.h"
+#include "ui/client/predicted_figure.h"
 
 #include <QElapsedTimer>
 #include <QObject>
@@ -30,9 +31,9 @@ struct LaunchRequest {
   int tp = 1, pp = 1, dp = 1;
   std::vector<RankState>
       plannedRanks;  // rank, replica, stage, tpRank, device, layers and planned bytes, shown until the engine answers
-  std::optional<double> predictedTokensPerSecond;        // generated, all requests together
-  std::optional<double> predictedPromptTokensPerSecond;  // prefill
-  std::optional<double> predictedTtftMs;
+  std::optional<PredictedFigure> predictedTokensPerSecond;        // generated, all requests together
+  std::optional<PredictedFigure> predictedPromptTokensPerSecond;  // prefill
+  std::optional<PredictedFigure> predictedTtftMs;
 };
 
 enum class SessionPhase {

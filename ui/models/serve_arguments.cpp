@@ -85,9 +85,12 @@ LaunchRequest launchRequest(const PlanReport& report, const LayoutPlan& layout, 
   request.pp = layout.pp;
   request.dp = layout.dp;
   for (const RankPlan& rank : layout.ranks) request.plannedRanks.push_back(plannedRank(rank, report.machine));
-  request.predictedTokensPerSecond = layout.predicted.throughputTokensPerSecond;
-  request.predictedPromptTokensPerSecond = layout.predicted.prefillTokensPerSecond;
-  request.predictedTtftMs = layout.predicted.ttftMs;
+  const auto predicted = [](const std::optional<double>& value, const std::optional<double>& error) {
+    return value ? std::optional(PredictedFigure(*value, error)) : std::nullopt;
+  };
+  request.predictedTokensPerSecond = predicted(layout.predicted.throughputTokensPerSecond, layout.predicted.itlError);
+  request.predictedPromptTokensPerSecond = predicted(layout.predicted.prefillTokensPerSecond, layout.predicted.ttftError);
+  request.predictedTtftMs = predicted(layout.predicted.ttftMs, layout.predicted.ttftError);
   return request;
 }
 

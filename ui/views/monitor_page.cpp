@@ -396,7 +396,7 @@ void MonitorPage::Private::refreshContents(const ChartWindow& now) {
   const ColorScheme scheme = schemeOf(q.palette());
   for (std::size_t index = 0; index < memoryCharts.size(); ++index)
     memoryCharts[index]->setContent(memoryContent(history.devices()[index], now, scheme));
-  std::optional<double> generated, prompt, first;
+  std::optional<PredictedFigure> generated, prompt, first;
   if (const auto& request = session.request()) {
     generated = request->predictedTokensPerSecond;
     prompt = request->predictedPromptTokensPerSecond;
