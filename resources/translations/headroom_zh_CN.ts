@@ -1628,6 +1628,22 @@
         <translation>未计入音频塔</translation>
     </message>
     <message>
+        <source>the parts that speak are not counted</source>
+        <translation>未计入负责发声的部分</translation>
+    </message>
+    <message>
+        <source>prediction layers are not counted</source>
+        <translation>未计入多 token 预测层</translation>
+    </message>
+    <message>
+        <source>blocks that several layers share are counted once, with the first of these layers</source>
+        <translation>多层共享的块只计一次，算在其中第一层</translation>
+    </message>
+    <message>
+        <source>each layer is counted as two, one for each of its attentions: engines divide stages between whole layers</source>
+        <translation>每层按两层计，每个注意力一层：引擎只在整层之间划分流水段</translation>
+    </message>
+    <message>
         <source>keys and values shared between layers (use_cla) are not counted as shared</source>
         <translation>层间共享的键和值（use_cla）未按共享计算</translation>
     </message>
@@ -1790,6 +1806,74 @@
     <message>
         <source>MiniCPM3&apos;s layers</source>
         <translation>MiniCPM3 的层</translation>
+    </message>
+    <message>
+        <source>%1&apos;s layers</source>
+        <translation>%1 的层</translation>
+    </message>
+    <message>
+        <source>Kimi&apos;s delta attention</source>
+        <translation>Kimi 的 delta 注意力</translation>
+    </message>
+    <message>
+        <source>Granite&apos;s shared experts</source>
+        <translation>Granite 的共享专家</translation>
+    </message>
+    <message>
+        <source>Granite&apos;s windows</source>
+        <translation>Granite 的滑动窗口</translation>
+    </message>
+    <message>
+        <source>Griffin&apos;s recurrent layers</source>
+        <translation>Griffin 的循环层</translation>
+    </message>
+    <message>
+        <source>LFM2&apos;s experts</source>
+        <translation>LFM2 的专家</translation>
+    </message>
+    <message>
+        <source>attention and Mamba side by side</source>
+        <translation>注意力与 Mamba 并列</translation>
+    </message>
+    <message>
+        <source>attention heads as experts</source>
+        <translation>以注意力头为专家</translation>
+    </message>
+    <message>
+        <source>attention with linear biases</source>
+        <translation>带线性偏置的注意力</translation>
+    </message>
+    <message>
+        <source>blocks that layers share</source>
+        <translation>层间共享的块</translation>
+    </message>
+    <message>
+        <source>experts that return their input</source>
+        <translation>原样返回输入的专家</translation>
+    </message>
+    <message>
+        <source>image and audio input</source>
+        <translation>图像和音频输入</translation>
+    </message>
+    <message>
+        <source>learned positions</source>
+        <translation>学习得到的位置编码</translation>
+    </message>
+    <message>
+        <source>lightning attention</source>
+        <translation>闪电注意力</translation>
+    </message>
+    <message>
+        <source>norms without weights</source>
+        <translation>无权重的归一化</translation>
+    </message>
+    <message>
+        <source>the activation xIELU</source>
+        <translation>激活函数 xIELU</translation>
+    </message>
+    <message>
+        <source>this variety of Llama (not tried)</source>
+        <translation>Llama 的这一变体（未经试验）</translation>
     </message>
     <message>
         <source>no weight_map</source>
