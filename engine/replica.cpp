@@ -246,7 +246,7 @@ void Replica::takeLogits(const StepPlan& plan, int64_t firstRow, int64_t rows, f
       GenerationUpdate ignored;
       if (plan.positions[row] + 1 != static_cast<int64_t>(request->sequence->tokens.size() + request->next.size())) continue;
       if (before != plan.tokenIds[row]) continue;
-      if (endOf(*request, before, request->generated + static_cast<int64_t>(request->next.size()), ignored)) continue;
+      if (endOf(*request, before, request->generated + static_cast<int64_t>(request->next.size()), true, ignored)) continue;
     }
     const std::optional<Sampler::Choice> choice = request->sampler.sample(row);
     if (!choice) {
@@ -263,14 +263,15 @@ void Replica::takeLogits(const StepPlan& plan, int64_t firstRow, int64_t rows, f
   }
 }
 
-std::optional<FinishReason> Replica::endOf(const Request& request, int32_t token, int64_t generated, GenerationUpdate& update) const {
+std::optional<FinishReason> Replica::endOf(const Request& request, int32_t token, int64_t generated, bool newest,
+                                          GenerationUpdate& update) const {
   const SamplingParams& params = request.sampler.params();
   auto contains = [&](const std::vector<int32_t>& tokens) { return std::find(tokens.begin(), tokens.end(), token) != tokens.end(); };
   if (generated >= params.minTokens && ((!params.ignoreEos && contains(m_eosTokens)) || contains(params.stopTokenIds))) {
     update.stopToken = token;
     return FinishReason::Stop;
   }
-  if (request.sampler.isOver()) return FinishReason::Stop;
+  if (newest && request.sampler.isOver()) return FinishReason::Stop;
   const bool full = request.sequence->promptTokens + generated >= m_limits.maxModelLen;
   if (generated >= params.maxTokens || full) return FinishReason::Length;
   return std::nullopt;
@@ -332,7 +333,7 @@ void Replica::stepDone(const SharedStepPlan& plan) {
         ++request.generated;
         ++generated;
         m_scheduler.appendToken(*request.sequence, output.token);
-        reason = endOf(request, output.token, request.generated, update);
+        reason = endOf(request, output.token, request.generated, &output == &outputs.back(), update);
         update.tokens.push_back(std::move(output));
       }
       if (reason) {

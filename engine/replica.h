@@ -78,8 +78,9 @@ class Replica final : public LogitsConsumer {
   void pump();                        // lock held: hands out steps while the pipeline has room
   void deliver();                     // lock not held: sends what stands in m_outbox, in order, one thread at a time
   void finish(Request& request, GenerationUpdate update, FinishReason reason);  // lock held
-  // Whether `token`, the `generated`-th of the answer, ends it.
-  std::optional<FinishReason> endOf(const Request& request, int32_t token, int64_t generated, GenerationUpdate& update) const;
+  // Whether `token`, the `generated`-th of the answer, ends it. `newest`: it is the last one that was sampled, so that what the sampler
+  // says of the answer's form is about it.
+  std::optional<FinishReason> endOf(const Request& request, int32_t token, int64_t generated, bool newest, GenerationUpdate& update) const;
 
   const EngineLimits m_limits;
   const int m_stages;

@@ -2,6 +2,7 @@
 // The engine on tiny reference models: the greedy tokens of Transformers come out of every layout, alone, together, in chunks, after preemption, with
 // and without the prefix cache; clients that leave and ranks that die end as they should.
 #include "engine/engine.h"
+#include "engine/sample/token_constraint.h"
 
 #include <QtTest>
 #include <condition_variable>
@@ -211,6 +212,45 @@ class EngineTest : public QObject {
 
   // With guesses every answer is the one without, to the bit of its log probabilities: greedy and drawn, with penalties, to a stop
   // token and to the end of the context, alone and among others, also where blocks are few. What repeats takes fewer steps.
+  // A form may be over with a guessed token: the tokens of the step before it belong to the answer too.
+  void aFormMayEndWithinAGuess() {
+    class Recital final : public TokenConstraint {  // the tokens of a text, one after the other
+     public:
+      explicit Recital(std::vector<int32_t> text) : m_text(std::move(text)) {}
+      void mask(std::span<float> logits, std::span<const int32_t>) override {
+        for (size_t token = 0; token < logits.size(); ++token)
+          if (isOver() || static_cast<int32_t>(token) != m_text[m_next]) logits[token] = -INFINITY;
+      }
+      void accept(int32_t) override { ++m_next; }
+      bool isComplete() const override { return isOver(); }
+      bool isOver() const override { return m_next >= m_text.size(); }
+
+     private:
+      std::vector<int32_t> m_text;
+      size_t m_next = 0;
+    };
+    Setup setup;
+    setup.draftTokens = 8;
+    auto engine = startEngine(setup);
+    QVERIFY2(engine, engine ? "" : engine.error().message().c_str());
+    const std::vector<int32_t> period{7, 21, 40, 3, 99};
+    for (size_t length = 12; length < 28; ++length) {  // so that some end in the middle of a step
+      GenerationRequest request;
+      for (size_t i = 0; i < 25; ++i) request.prompt.push_back(period[i % 5]);
+      std::vector<int32_t> text;
+      for (size_t i = 0; i < length; ++i) text.push_back(period[i % 5]);
+      request.sampling.temperature = 0;
+      request.sampling.maxTokens = 60;
+      request.sampling.constraint = std::make_shared<Recital>(text);
+      Answer answer;
+      (*engine)->submit(std::move(request), answer.sink());
+      QVERIFY(answer.waitFinished());
+      QVERIFY2(answer.finish == FinishReason::Stop, answer.error.c_str());
+      QCOMPARE(answer.tokens, text);
+    }
+    QVERIFY((*engine)->metrics().snapshot().acceptedTokens > 0);
+  }
+
   void guessesChangeNoAnswer_data() {
     QTest::addColumn<QString>("model");
     QTest::addColumn<int>("pp");
