@@ -3,6 +3,7 @@
 #pragma once
 
 #include "core/launch/planner.h"
+#include "core/model/embedding_config.h"
 #include "core/protocol/engine_api.h"
 #include "engine/engine_metrics.h"
 #include "engine/model/rank_group.h"
@@ -34,6 +35,7 @@ struct GenerationUpdate {
   std::vector<TokenOutput> tokens;
   // With the first update where asked for: entry i is about prompt token i (entry 0 is empty): the token itself, then the likeliest.
   std::vector<std::vector<TokenLogprob>> promptLogprobs;
+  std::vector<float> embedding;      // (hiddenSize), with the final update of a request that has a pooling; not normalized
   std::optional<FinishReason> finish;
   std::optional<int32_t> stopToken;  // the stop or end token that ended it (it is also the last of `tokens`)
   std::string error;                 // with FinishReason::Error
@@ -44,6 +46,7 @@ struct GenerationRequest {
   std::vector<int32_t> prompt;  // at least one token, all inside the vocabulary
   SamplingParams sampling;
   int priority = 0;             // lower first, as vLLM has it
+  std::optional<Pooling> pooling = {};  // the prompt's vector is wanted, and no tokens
 };
 
 using RequestId = uint64_t;

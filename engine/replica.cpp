@@ -4,6 +4,7 @@
 #include "core/memory/workspace.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace headroom::engine {
 
@@ -120,6 +121,10 @@ void Replica::submit(RequestId id, GenerationRequest request, UpdateSink sink) {
       sequence->tokens = std::move(request.prompt);
       sequence->tokens.reserve(sequence->tokens.size() + static_cast<size_t>(std::clamp<int64_t>(request.sampling.maxTokens, 0, 4096)));
       auto entry = std::make_unique<Request>(Request{sequence, std::move(sampler), std::move(sink), {}, Clock::now(), {}, {}, {}, false, false, {}, 0});
+      if (request.pooling) {
+        entry->pooler.emplace(*request.pooling, sequence->promptTokens);
+        sequence->hidden = Pooler::needsAll(*request.pooling) ? Sequence::Hidden::All : Sequence::Hidden::Last;
+      }
       if (sequence->promptLogprobs) entry->promptLogprobs.resize(sequence->tokens.size());
       m_requests.emplace(id, std::move(entry));
       m_scheduler.add(std::move(sequence));
@@ -263,6 +268,14 @@ void Replica::takeLogits(const StepPlan& plan, int64_t firstRow, int64_t rows, f
   }
 }
 
+void Replica::takeHidden(const StepPlan& plan, int64_t firstRow, int64_t rows, const float* hidden, int64_t hiddenSize) {
+  for (int64_t i = 0; i < rows; ++i) {
+    const StepPlan::LogitsRow& wanted = plan.logits[firstRow + i];
+    Request* request = requestOf(plan, wanted);
+    if (request && request->pooler) request->pooler->add(wanted.promptPosition, {hidden + i * hiddenSize, static_cast<size_t>(hiddenSize)});
+  }
+}
+
 std::optional<FinishReason> Replica::endOf(const Request& request, int32_t token, int64_t generated, bool newest,
                                           GenerationUpdate& update) const {
   const SamplingParams& params = request.sampler.params();
@@ -301,6 +314,17 @@ void Replica::stepDone(const SharedStepPlan& plan) {
                            ? "no token of the model's vocabulary fits the form that was asked for"
                            : "the model's logits are not finite numbers; are the weights damaged, or is the dtype too narrow for them?";
         ended.push_back({&request, std::move(update), FinishReason::Error});
+        continue;
+      }
+      if (request.pooler) {
+        if (!request.pooler->isWhole()) continue;
+        update.embedding = request.pooler->take();
+        update.cachedPromptTokens = request.sequence->cachedPromptTokens;
+        const bool isFinite = std::all_of(update.embedding.begin(), update.embedding.end(), [](float value) { return std::isfinite(value); });
+        if (!isFinite) update.error = "the model's hidden states are not finite numbers; are the weights damaged, or is the dtype too narrow for them?";
+        m_figures.promptTokens += static_cast<uint64_t>(request.sequence->promptTokens);
+        m_metrics.update([&](MetricsSnapshot& values) { values.promptTokens += static_cast<uint64_t>(request.sequence->promptTokens); });
+        ended.push_back({&request, std::move(update), isFinite ? FinishReason::Stop : FinishReason::Error});
         continue;
       }
       if (request.next.empty()) continue;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "engine/engine.h"
+#include "engine/sample/pooler.h"
 #include "engine/sample/sampler.h"
 #include "engine/schedule/scheduler.h"
 
@@ -50,6 +51,7 @@ class Replica final : public LogitsConsumer {
 
   // LogitsConsumer, on the last stage's thread.
   void takeLogits(const StepPlan& plan, int64_t firstRow, int64_t rows, float* logits, int64_t vocab) override;
+  void takeHidden(const StepPlan& plan, int64_t firstRow, int64_t rows, const float* hidden, int64_t hiddenSize) override;
   void stepDone(const SharedStepPlan& plan) override;
   std::vector<RowSampling> deviceSampling(const StepPlan& plan, int64_t firstRow, int64_t rows, int64_t vocab) override;
   void takeTokens(const StepPlan& plan, int64_t firstRow, std::span<const int32_t> tokens) override;
@@ -66,6 +68,7 @@ class Replica final : public LogitsConsumer {
     bool poisoned = false;          // its logits were not finite
     std::vector<TokenOutput> next;  // sampled, not yet taken by stepDone; several where guesses were right
     int64_t generated = 0;
+    std::optional<Pooler> pooler = {};  // of a request for a vector
   };
   struct Delivery {
     UpdateSink sink;

@@ -115,6 +115,7 @@ bool Decoder::canRecord(int64_t batch) const {
 int64_t Decoder::batchFor(const StepPlan& plan) const {
   const auto sequences = static_cast<int64_t>(plan.sequences.size());
   if (plan.tokens() != sequences || static_cast<int64_t>(plan.logits.size()) != sequences) return 0;
+  if (std::any_of(plan.logits.begin(), plan.logits.end(), [](const auto& row) { return row.hidden; })) return 0;
   const auto found = m_recordings.lower_bound(sequences);
   return found == m_recordings.end() ? 0 : found->first;
 }
@@ -605,8 +606,12 @@ void Decoder::norm(TensorView out, TensorView in, const DeviceBuffer& weight, co
 
 Status Decoder::project(Step& step, const StepPlan& plan) {
   const int64_t rows = static_cast<int64_t>(plan.logits.size()), chunk = m_workspace.shape().logitsRows;
-  for (int64_t first = 0; first < rows; first += chunk) {
-    if (Status status = projectRows(step, plan, first, std::min(chunk, rows - first)); !status) return status;
+  // Rows that follow each other and want the same.
+  for (int64_t first = 0, count = 0; first < rows; first += count) {
+    const bool hidden = plan.logits[static_cast<size_t>(first)].hidden;
+    count = 1;
+    while (count < chunk && first + count < rows && plan.logits[static_cast<size_t>(first + count)].hidden == hidden) ++count;
+    if (Status status = projectRows(step, plan, first, count); !status) return status;
   }
   return {};
 }
@@ -619,9 +624,28 @@ Status Decoder::projectRows(Step& step, const StepPlan& plan, int64_t firstRow, 
   const TensorView last = m_workspace.view("last_hidden", DType::F32, rows, m_config.hiddenSize);
   m_backend.gatherRows(last, step.hidden, indices);
   norm(last, last, m_weights.finalNorm, m_weights.finalNormBias);
+  if (plan.logits[static_cast<size_t>(firstRow)].hidden) return handOutHidden(plan, firstRow, last);
   const Result<TensorView> logits = logitsOf(last);
   if (!logits) return tl::unexpected(logits.error());
   return handOut(plan, firstRow, *logits, indices);
+}
+
+Status Decoder::handOutHidden(const StepPlan& plan, int64_t firstRow, TensorView hidden) {
+  if (!m_context.consumer) return {};
+  const Result<float*> rows = onHost(hidden, m_hostHidden);
+  if (!rows) return tl::unexpected(rows.error());
+  m_context.consumer->takeHidden(plan, firstRow, hidden.rows, *rows, hidden.cols);
+  return {};
+}
+
+// Where the host finds the numbers once the device has them: in place, or as a copy in `room`.
+Result<float*> Decoder::onHost(TensorView values, std::vector<float>& room) {
+  if (Status status = m_backend.sync(); !status) return tl::unexpected(status.error());
+  if (auto* inPlace = static_cast<float*>(const_cast<void*>(m_backend.hostAddress(values.data)))) return inPlace;
+  room.resize(std::max(room.size(), static_cast<size_t>(values.rows * values.cols)));
+  m_backend.copyToHost(room.data(), values.data, storageBytes(DType::F32, values.rows * values.cols));
+  if (Status status = m_backend.sync(); !status) return tl::unexpected(status.error());
+  return room.data();
 }
 
 // The whole logits on rank 0 of normed hidden states; other ranks have none of them.
@@ -664,14 +688,9 @@ Status Decoder::handOut(const StepPlan& plan, int64_t firstRow, TensorView all, 
         m_context.consumer->takeLogits(plan, firstRow + row, 1, m_hostLogits.data() + row * all.cols, all.cols);
     return {};
   }
-  if (Status status = m_backend.sync(); !status) return status;
-  auto* logits = static_cast<float*>(const_cast<void*>(m_backend.hostAddress(all.data)));
-  if (!logits) {
-    logits = m_hostLogits.data();
-    m_backend.copyToHost(logits, all.data, storageBytes(DType::F32, rows * all.cols));
-    if (Status status = m_backend.sync(); !status) return status;
-  }
-  m_context.consumer->takeLogits(plan, firstRow, rows, logits, all.cols);
+  const Result<float*> logits = onHost(all, m_hostLogits);
+  if (!logits) return tl::unexpected(logits.error());
+  m_context.consumer->takeLogits(plan, firstRow, rows, *logits, all.cols);
   return {};
 }
 

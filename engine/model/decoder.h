@@ -95,6 +95,8 @@ class Decoder {
   void norm(TensorView out, TensorView in, const DeviceBuffer& weight, const DeviceBuffer& bias);
   Status project(Step& step, const StepPlan& plan);
   Status projectRows(Step& step, const StepPlan& plan, int64_t firstRow, int64_t rows);
+  Status handOutHidden(const StepPlan& plan, int64_t firstRow, TensorView hidden);
+  Result<float*> onHost(TensorView values, std::vector<float>& room);
   Status handOut(const StepPlan& plan, int64_t firstRow, TensorView logits, TensorView ids);
 
   const RankContext m_context;
@@ -106,14 +108,14 @@ class Decoder {
   const Workspace& m_workspace;
   RopeTable m_rope, m_localRope;
   bool m_embeddingIsSplit = false, m_headIsSplit = false;
-  std::vector<int64_t> m_vocabularyOfRank;  // columns of each TP rank's logits
-  std::vector<int32_t> m_rows;              // of the batch, for one chunk of logits
-  std::vector<float> m_hostLogits;          // where device memory cannot be read in place
-  std::vector<int32_t> m_tokens;            // that the device sampled
-  std::vector<int64_t> m_stateBegin;        // of each layer in the buffer of states, in elements
-  bool m_branchPending = false;             // hidden lacks the last branch's output
-  std::map<int64_t, int> m_recordings;      // by sequences
-  StepPlan m_batch;                         // of a recorded step: the plan's arrays and rows without a sequence
+  std::vector<int64_t> m_vocabularyOfRank;        // columns of each TP rank's logits
+  std::vector<int32_t> m_rows;                    // of the batch, for one chunk of logits
+  std::vector<float> m_hostLogits, m_hostHidden;  // where device memory cannot be read in place
+  std::vector<int32_t> m_tokens;                  // that the device sampled
+  std::vector<int64_t> m_stateBegin;              // of each layer in the buffer of states, in elements
+  bool m_branchPending = false;                   // hidden lacks the last branch's output
+  std::map<int64_t, int> m_recordings;            // by sequences
+  StepPlan m_batch;                               // of a recorded step: the plan's arrays and rows without a sequence
   int64_t m_replayed = 0;
 };
 

@@ -78,7 +78,7 @@ int64_t Scheduler::cachedPrefix(std::span<const int32_t> prompt) const {
 
 void Scheduler::admitFromCache(Sequence& sequence) {
   sequence.cachedPromptTokens = 0;
-  if (!m_pool->prefixCaching() || sequence.promptLogprobs) return;
+  if (!m_pool->prefixCaching() || sequence.skipsCache()) return;
   const int64_t blockTokens = m_pool->blockTokens();
   const std::span<const int32_t> tokens = sequence.tokens;
   BlockHash hash;
@@ -149,7 +149,11 @@ void Scheduler::append(StepPlan& plan, Sequence& sequence, int64_t count) {
     const bool last = position + 1 >= known;
     // After a preemption the prompt is computed again; its logprobs are then asked for again and replace the first ones.
     const bool promptRow = sequence.promptLogprobs && position + 1 < sequence.promptTokens;
-    if (last || promptRow) plan.logits.push_back({row, index, last, promptRow ? static_cast<int32_t>(position) : -1});
+    if (sequence.hidden != Sequence::Hidden::None) {
+      if (last || sequence.hidden == Sequence::Hidden::All)
+        plan.logits.push_back({row, index, false, static_cast<int32_t>(position), true});
+    } else if (last || promptRow)
+      plan.logits.push_back({row, index, last, promptRow ? static_cast<int32_t>(position) : -1, false});
   }
   sequence.scheduled += count;
   sequence.awaitingToken = sequence.scheduled >= static_cast<int64_t>(sequence.tokens.size());
@@ -221,7 +225,7 @@ SharedStepPlan Scheduler::schedule() {
       m_waiting.insert(next);
       break;
     }
-    if (m_pool->prefixCaching() && !next->promptLogprobs) {
+    if (m_pool->prefixCaching() && !next->skipsCache()) {
       m_prefixQueries += next->tokens.size();
       m_prefixHits += static_cast<uint64_t>(found);
     }

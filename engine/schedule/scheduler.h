@@ -39,6 +39,9 @@ struct Sequence {
   int64_t promptTokens = 0;
   int64_t mostTokens = 0;          // of prompt and answer; 0: not known, and nothing is guessed
   bool promptLogprobs = false;     // every prompt row's logits are wanted: the prefix cache is of no use
+  enum class Hidden : uint8_t { None, Last, All };
+  Hidden hidden = Hidden::None;    // rows of the prompt whose hidden states are wanted, in place of logits and tokens
+  bool skipsCache() const { return promptLogprobs || hidden == Hidden::All; }
   // ---- the scheduler's own
   std::vector<BlockId> blocks;
   std::vector<BlockHash> hashes;   // of the full blocks that are published

@@ -23,12 +23,14 @@ struct StepPlan {
   std::vector<int32_t> stateSlots;                  // where each sequence's state of linear attention lies
   std::vector<int32_t> blockTable;                  // (sequences, blocksPerSequence), row-major
   int64_t blocksPerSequence = 0;
-  // Rows of the batch whose logits are wanted, ascending, and what for.
+  // Rows of the batch whose logits are wanted, ascending, and what for. Of rows with `hidden` the states behind the last norm are
+  // wanted, and no logits.
   struct LogitsRow {
     int32_t row = 0;
     int32_t sequence = 0;   // index into sequences
     bool sample = false;    // the sequence's last token: sample the next one
     int32_t promptPosition = -1;  // >= 0: prompt logprobs of the token after this position
+    bool hidden = false;
   };
   std::vector<LogitsRow> logits;
   int64_t tokens() const { return static_cast<int64_t>(tokenIds.size()); }
@@ -42,6 +44,9 @@ class LogitsConsumer {
   virtual ~LogitsConsumer() = default;
   // logits: (rows, vocab) F32 on the host, for plan.logits[firstRow … firstRow + rows). May be modified in place.
   virtual void takeLogits(const StepPlan& plan, int64_t firstRow, int64_t rows, float* logits, int64_t vocab) = 0;
+  // hidden: (rows, hiddenSize) F32 on the host, for rows that want these.
+  virtual void takeHidden([[maybe_unused]] const StepPlan& plan, [[maybe_unused]] int64_t firstRow, [[maybe_unused]] int64_t rows,
+                          [[maybe_unused]] const float* hidden, [[maybe_unused]] int64_t hiddenSize) {}
   virtual void stepDone(const SharedStepPlan& plan) = 0;
 
   // Where the device samples: how, one entry for each of these rows, so that tokens come in place of logits. Empty: takeLogits for all of them.
