@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// One completion or chat request on its way through the engine: submits a sequence a choice, turns their tokens into text, and
-// renders the answer, whole or as a stream. Lives on its connection's strand; engine threads only drop updates into its inbox.
+// One request on its way through the engine: submits a sequence a choice and turns their tokens into text, reasoning and calls.
+// How the answer is written, whole or as a stream, is a matter of its kinds: completions and chats, and responses. Lives on its
+// connection's strand; engine threads only drop updates into its inbox.
 #pragma once
 
-#include "engine/sample/grammar_constraint.h"
-#include "engine/server/generation_service.h"
 #include "engine/server/http_server.h"
-#include "engine/server/openai_requests.h"
+#include "engine/server/served_model.h"
 #include "engine/server/stop_strings.h"
 #include "engine/server/tool_calls.h"
-#include "engine/text/tokenizer.h"
 
 #include <chrono>
 #include <memory>
@@ -19,26 +17,23 @@
 
 namespace headroom::engine {
 
-// A prompt as the engine takes it.
-struct PreparedPrompt {
-  TokenIds tokens;
-  std::string text;  // for echo
-  int64_t maxTokens = 0;
-};
+// "prefix" and 32 hexadecimal digits.
+std::string randomId(std::string_view prefix);
+// JSON has no infinity; -9999 is what vLLM writes for it.
+std::string logprobNumber(float logprob);
 
 class Generation : public std::enable_shared_from_this<Generation> {
  public:
-  // `trie` of the tokenizer's vocabulary where the request has a grammar.
-  Generation(std::shared_ptr<HttpExchange> exchange, GenerationService& service, const Tokenizer& tokenizer,
-             std::string modelName, OpenAiRequest request, std::vector<PreparedPrompt> prompts,
-             std::shared_ptr<const TokenTrie> trie = nullptr);
+  Generation(std::shared_ptr<HttpExchange> exchange, std::shared_ptr<ServedModel> model, OpenAiRequest request,
+             std::vector<PreparedPrompt> prompts);
+  virtual ~Generation() = default;
   void start();  // on the strand
   // Holds on to `what` for as long as it lives.
   void keep(std::shared_ptr<void> what) { m_kept = std::move(what); }
   // On the strand: an answer that is not whole by now ends with an error.
   void expire(std::chrono::milliseconds limit);
 
- private:
+ protected:
   struct Logprob {
     std::optional<TokenLogprob> own;
     int32_t token = 0;
@@ -67,11 +62,34 @@ class Generation : public std::enable_shared_from_this<Generation> {
     bool begun = false, begunSent = false, finished = false, finishSent = false;
     std::string finishReason;
     std::string stopReason = "null";  // JSON: the stop string, the stop token or null
-    int64_t completionTokens = 0, cachedTokens = 0;
+    int64_t completionTokens = 0, cachedTokens = 0, reasoningTokens = 0;
     int64_t textOffset = 0;  // characters before the next logprobs entry
     double sumLogprobs = 0;
+    std::vector<float> embedding;
+    bool isReasoning() const { return reasoningReader.isInside() || reader.isReasoning(); }
   };
 
+  // ---- how the answer is written; on the strand
+  // What the last token, or the end, added to a choice; collected in it unless a kind does otherwise.
+  virtual void takeAnswer(Choice& choice, std::string reasoning, std::string text, std::vector<ToolCallReader::Part> calls);
+  virtual void sendChoice(Choice& choice) = 0;          // stream: what is new
+  virtual void sendEnd() = 0;                           // stream: all choices have ended
+  virtual void sendFailure(const ApiError& error) = 0;  // stream: it ends here
+  virtual void respondWhole() = 0;
+
+  // A list with an entry a token, as chats and responses have it.
+  std::string logprobsJson(const std::vector<Logprob>& entries) const;
+
+  const std::shared_ptr<HttpExchange> m_exchange;
+  const std::shared_ptr<ServedModel> m_model;
+  GenerationService& m_service;
+  const Tokenizer& m_tokenizer;
+  OpenAiRequest m_request;
+  std::vector<PreparedPrompt> m_prompts;
+  const int64_t m_created;  // seconds since the epoch
+  std::vector<Choice> m_choices;
+
+ private:
   void take(size_t choice, GenerationUpdate&& update);  // any thread
   void drain();
   void apply(Choice& choice, GenerationUpdate&& update);
@@ -83,29 +101,7 @@ class Generation : public std::enable_shared_from_this<Generation> {
   void cancelAll();
   void failed(const ApiError& error);
 
-  // ---- rendering
-  void sendChoice(Choice& choice);
-  void sendEnd();
-  void respondWhole();
-  std::string usage() const;
-  void keepBest();
-  std::string chunk(std::string_view choices, std::string_view more = {}) const;
-  std::string callsJson(const std::vector<ToolCallReader::Part>& calls, bool asDelta) const;
-  std::string chatLogprobs(const std::vector<Logprob>& entries) const;
-  std::string completionLogprobs(Choice& choice, bool withPrompt) const;
-  std::string promptLogprobsJson(const Choice& choice) const;
-  std::string echoText(const Choice& choice) const;
-
-  std::shared_ptr<HttpExchange> m_exchange;
-  GenerationService& m_service;
-  const Tokenizer& m_tokenizer;
-  OpenAiRequest m_request;
-  std::vector<PreparedPrompt> m_prompts;
   std::shared_ptr<const TokenTrie> m_trie;
-  std::string m_id, m_prefix;  // "id" … "model" of every chunk
-  std::string m_modelName;
-  int64_t m_created = 0;
-  std::vector<Choice> m_choices;
   size_t m_unfinished = 0;
   bool m_over = false;
   std::shared_ptr<void> m_kept;

@@ -5,6 +5,9 @@
 #include "core/protocol/engine_api.h"
 #include "engine/engine.h"
 
+#include <memory>
+#include <shared_mutex>
+
 namespace headroom::engine {
 
 // All members are thread-safe, except sampleMetrics(), which has one caller at a time.
@@ -19,21 +22,30 @@ class GenerationService {
   virtual MetricsSnapshot metrics() const = 0;
   virtual int64_t maxModelLen() const = 0;
   virtual int64_t vocabSize() const = 0;  // token ids are below it
+  virtual void drain() = 0;               // no new work is expected
 };
 
+// Outlives its engine: whoever still holds it finds an engine that stops.
 class EngineService final : public GenerationService {
  public:
-  explicit EngineService(Engine& engine) : m_engine(engine) {}
+  explicit EngineService(std::unique_ptr<Engine> engine);
+  // Ends the engine: open requests get Abort, its memory is free when this returns. Not on the engine's own threads.
+  void close();
+
   RequestId submit(GenerationRequest request, UpdateSink sink) override;
   void cancel(RequestId id) override;
   EngineState state() const override;
   MetricsSample sampleMetrics() override;
   MetricsSnapshot metrics() const override;
-  int64_t maxModelLen() const override;
-  int64_t vocabSize() const override;
+  int64_t maxModelLen() const override { return m_maxModelLen; }
+  int64_t vocabSize() const override { return m_vocabSize; }
+  void drain() override;
 
  private:
-  Engine& m_engine;
+  const int64_t m_maxModelLen, m_vocabSize;
+  mutable std::shared_mutex m_mutex;  // close() waits for calls that are under way
+  std::unique_ptr<Engine> m_engine;   // null once it is closed
+  EngineState m_lastState;            // then
 };
 
 }  // namespace headroom::engine

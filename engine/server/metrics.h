@@ -4,6 +4,7 @@
 
 #include "engine/engine_metrics.h"
 
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -11,5 +12,10 @@ namespace headroom::engine {
 
 // Families are named "headroom:" and then as vLLM names them.
 std::string prometheusText(const MetricsSnapshot& metrics, std::string_view modelName);
+struct ModelMetrics {
+  std::string name;
+  MetricsSnapshot values;
+};
+std::string prometheusText(std::span<const ModelMetrics> models);
 
 }  // namespace headroom::engine

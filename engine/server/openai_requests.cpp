@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/server/openai_requests.h"
 
+#include "engine/server/parameters.h"
 #include "engine/server/structured_output.h"
 
 #include <fmt/format.h>
@@ -9,7 +10,6 @@
 #include <array>
 #include <cctype>
 #include <charconv>
-#include <cmath>
 #include <limits>
 
 namespace headroom::engine {
@@ -21,91 +21,6 @@ constexpr int kMaxChoices = 128;      // OpenAI's limit of n
 constexpr int kMaxLogprobs = 20;      // OpenAI's and vLLM's
 constexpr size_t kMaxPrompts = 2048;  // OpenAI's limit of a list
 constexpr size_t kMaxSequences = 4096;
-constexpr int64_t kMaxInt = std::numeric_limits<int64_t>::max();
-
-std::string shown(const Json& value) {
-  std::string text = dumpJson(value);
-  if (text.size() <= 80) return text;
-  text.resize(77);
-  return validUtf8(text) + "...";
-}
-
-// Reads parameters of one object by name; null counts as absent. Keeps the first problem, so that reading goes on in straight
-// lines.
-class Parameters {
- public:
-  explicit Parameters(const Json& object, std::string prefix = {}) : m_object(object), m_prefix(std::move(prefix)) {}
-
-  const Json* find(const char* name) const {
-    const auto found = m_object.find(name);
-    return found == m_object.end() || found->is_null() ? nullptr : &*found;
-  }
-
-  void wrong(const std::string& name, const std::string& found, const std::string& expected) {
-    if (!m_error)
-      m_error = ApiError{400,
-                         fmt::format("{}: found {}, expected {}.", m_prefix + name, found, expected),
-                         m_prefix + name,
-                         "invalid_request_error",
-                         {}};
-  }
-  void wrong(const std::string& name, const Json& found, const std::string& expected) { wrong(name, shown(found), expected); }
-  void refuse(const std::string& name, const std::string& message) {
-    if (!m_error) m_error = ApiError{400, message, m_prefix + name, "invalid_request_error", {}};
-  }
-  void unsupported(const std::string& name) { refuse(name, fmt::format("{} is not supported by this server.", m_prefix + name)); }
-  void take(const ApiError& error) {
-    if (!m_error) m_error = error;
-  }
-
-  bool boolean(const char* name, bool absent) {
-    const Json* value = find(name);
-    if (!value) return absent;
-    if (!value->is_boolean()) return wrong(name, *value, "true or false"), absent;
-    return value->get<bool>();
-  }
-
-  std::optional<int64_t> integer(const char* name, int64_t least, int64_t most = kMaxInt) {
-    const Json* value = find(name);
-    if (!value) return std::nullopt;
-    const std::string expected =
-        most == kMaxInt ? fmt::format("an integer of at least {}", least) : fmt::format("an integer from {} to {}", least, most);
-    if (auto number = integerIn(*value, least, most)) return number;
-    wrong(name, *value, expected);
-    return std::nullopt;
-  }
-
-  std::optional<double> number(const char* name, double least, double most, const char* expected) {
-    const Json* value = find(name);
-    if (!value) return std::nullopt;
-    const double number = value->is_number() ? value->get<double>() : std::numeric_limits<double>::quiet_NaN();
-    if (std::isfinite(number) && number >= least && number <= most) return number;
-    wrong(name, *value, expected);
-    return std::nullopt;
-  }
-
-  const Json* object(const char* name) {
-    const Json* value = find(name);
-    if (value && !value->is_object()) return wrong(name, *value, "an object"), nullptr;
-    return value;
-  }
-
-  // Numbers without a fraction count as integers when they are written as integers; 1.5 and 1e3 do not, as in vLLM's strict
-  // reading of integers.
-  static std::optional<int64_t> integerIn(const Json& value, int64_t least, int64_t most) {
-    if (!value.is_number_integer()) return std::nullopt;
-    if (value.is_number_unsigned() && value.get<uint64_t>() > static_cast<uint64_t>(kMaxInt)) return std::nullopt;
-    const auto number = value.get<int64_t>();
-    return number >= least && number <= most ? std::optional(number) : std::nullopt;
-  }
-
-  const std::optional<ApiError>& error() const { return m_error; }
-
- private:
-  const Json& m_object;
-  std::string m_prefix;
-  std::optional<ApiError> m_error;
-};
 
 void readModel(Parameters& parameters, const RequestBounds& bounds) {
   const Json* model = parameters.find("model");
@@ -188,6 +103,12 @@ void readSampling(Parameters& parameters, OpenAiRequest& request, const RequestB
   if (auto v = parameters.integer("prompt_logprobs", 0, kMaxLogprobs)) sampling.promptLogprobs = static_cast<int>(*v);
 }
 
+void readTruncation(Parameters& parameters, OpenAiRequest& request) {
+  const auto keep = parameters.integer("truncate_prompt_tokens", -1);
+  if (keep && *keep == 0) parameters.wrong("truncate_prompt_tokens", std::string("0"), "-1 or an integer of at least 1");
+  request.truncatePromptTokens = keep;
+}
+
 // What completions and chats have in common.
 void readCommon(Parameters& parameters, OpenAiRequest& request, const RequestBounds& bounds) {
   readModel(parameters, bounds);
@@ -207,10 +128,7 @@ void readCommon(Parameters& parameters, OpenAiRequest& request, const RequestBou
   request.includeStop = parameters.boolean("include_stop_str_in_output", false);
   request.skipSpecialTokens = parameters.boolean("skip_special_tokens", true);
   request.returnTokenIds = parameters.boolean("return_token_ids", false);
-  if (auto v = parameters.integer("truncate_prompt_tokens", -1)) {
-    if (*v == 0) parameters.wrong("truncate_prompt_tokens", std::string("0"), "-1 or an integer of at least 1");
-    request.truncatePromptTokens = *v;
-  }
+  readTruncation(parameters, request);
   if (request.stream && request.sampling.promptLogprobs)
     parameters.refuse("prompt_logprobs", "prompt_logprobs: expected without \"stream\": true only.");
 }
@@ -245,25 +163,26 @@ void readForm(Parameters& parameters, const Json& body, OpenAiRequest& request) 
 
 void readPrompts(Parameters& parameters, OpenAiRequest& request, const RequestBounds& bounds) {
   const char* expected = "a string, a list of strings, a list of token ids or a list of lists of token ids, none of them empty";
-  const Json* prompt = parameters.find("prompt");
-  if (!prompt) return parameters.refuse("prompt", fmt::format("prompt: is missing, expected {}.", expected));
+  const char* name = request.promptName.c_str();
+  const Json* prompt = parameters.find(name);
+  if (!prompt) return parameters.refuse(name, fmt::format("{}: is missing, expected {}.", name, expected));
   if (prompt->is_string()) return void(request.prompts.emplace_back(prompt->get<std::string>()));
-  if (!prompt->is_array() || prompt->empty()) return parameters.wrong("prompt", *prompt, expected);
+  if (!prompt->is_array() || prompt->empty()) return parameters.wrong(name, *prompt, expected);
   if (prompt->front().is_number()) {
-    if (auto ids = tokenIds(parameters, "prompt", *prompt, bounds.vocabSize)) request.prompts.emplace_back(std::move(*ids));
+    if (auto ids = tokenIds(parameters, name, *prompt, bounds.vocabSize)) request.prompts.emplace_back(std::move(*ids));
     return;
   }
   if (prompt->size() > kMaxPrompts)
-    return parameters.wrong("prompt", fmt::format("{} prompts", prompt->size()), fmt::format("at most {}", kMaxPrompts));
+    return parameters.wrong(name, fmt::format("{} prompts", prompt->size()), fmt::format("at most {}", kMaxPrompts));
   for (const Json& item : *prompt) {
     if (item.is_string()) {
       request.prompts.emplace_back(item.get<std::string>());
     } else if (item.is_array() && !item.empty()) {
-      auto ids = tokenIds(parameters, "prompt", item, bounds.vocabSize);
+      auto ids = tokenIds(parameters, name, item, bounds.vocabSize);
       if (!ids) return;
       request.prompts.emplace_back(std::move(*ids));
     } else {
-      return parameters.wrong("prompt", item, expected);
+      return parameters.wrong(name, item, expected);
     }
   }
 }
@@ -275,7 +194,8 @@ bool isRole(std::string_view role) {
   return std::find(kRoles.begin(), kRoles.end(), role) != kRoles.end();
 }
 
-// Content as templates expect it: a string. Text parts are joined, as vLLM does for templates that take strings.
+}  // namespace
+
 std::optional<Json> readContent(Parameters& parameters, const Json& content, const std::string& where) {
   if (content.is_string()) return content;
   if (!content.is_array()) {
@@ -293,15 +213,16 @@ std::optional<Json> readContent(Parameters& parameters, const Json& content, con
       parameters.wrong(where, part, "parts of type text");
       return std::nullopt;
     }
-    const auto field = part.find("text");
     const std::string kind = type->get<std::string>();
-    if (kind != "text" && kind != "input_text" && kind != "output_text") {
+    const char* name = kind == "refusal" ? "refusal" : "text";
+    const auto field = part.find(name);
+    if (kind != "text" && kind != "input_text" && kind != "output_text" && kind != "refusal") {
       parameters.refuse(where,
                         fmt::format("{}: parts of type {} are not supported; this server takes text.", where, jsonString(kind)));
       return std::nullopt;
     }
     if (field == part.end() || !field->is_string()) {
-      parameters.wrong(where + ".text", field == part.end() ? Json() : *field, "a string");
+      parameters.wrong(where + "." + name, field == part.end() ? Json() : *field, "a string");
       return std::nullopt;
     }
     if (!text.empty()) text += '\n';
@@ -309,6 +230,8 @@ std::optional<Json> readContent(Parameters& parameters, const Json& content, con
   }
   return Json(text);
 }
+
+namespace {
 
 void readMessages(Parameters& parameters, Json& conversation) {
   const Json* messages = parameters.find("messages");
@@ -349,6 +272,15 @@ bool isToolName(std::string_view name) {
   });
 }
 
+// The name in {"function": {"name": …}}.
+std::optional<std::string> nameOfFunction(const Json& tool) {
+  if (!tool.is_object()) return std::nullopt;
+  const auto function = tool.find("function");
+  if (function == tool.end() || !function->is_object() || !function->contains("name") || !(*function)["name"].is_string())
+    return std::nullopt;
+  return (*function)["name"].get<std::string>();
+}
+
 void readTools(Parameters& parameters, Json& conversation) {
   const Json* tools = parameters.find("tools");
   if (!tools) return;
@@ -361,10 +293,10 @@ void readTools(Parameters& parameters, Json& conversation) {
     if (type == tool.end() || *type != "function")
       return parameters.wrong(where + ".type", type == tool.end() ? Json() : *type, "function");
     const auto function = tool.find("function");
-    if (function == tool.end() || !function->is_object() || !function->contains("name") || !(*function)["name"].is_string())
-      return parameters.wrong(where + ".function", function == tool.end() ? Json() : *function, "an object with a name");
-    if (!isToolName((*function)["name"].get_ref<const std::string&>()))
-      return parameters.wrong(where + ".function.name", (*function)["name"], "up to 128 letters, digits, and . _ - : /");
+    const auto name = nameOfFunction(tool);
+    if (!name) return parameters.wrong(where + ".function", function == tool.end() ? Json() : *function, "an object with a name");
+    if (!isToolName(*name))
+      return parameters.wrong(where + ".function.name", Json(*name), "up to 128 letters, digits, and . _ - : /");
     const auto schema = function->find("parameters");
     if (schema != function->end() && !schema->is_null() && !schema->is_object())
       return parameters.wrong(where + ".function.parameters", *schema, "an object, a JSON schema");
@@ -372,6 +304,25 @@ void readTools(Parameters& parameters, Json& conversation) {
       return parameters.wrong(where + ".function.strict", *strict, "true or false");
   }
   if (!tools->empty()) conversation["tools"] = *tools;
+}
+
+// {"type": "allowed_tools", "allowed_tools": {"mode": "auto" or "required", "tools": […]}}
+bool readAllowedTools(Parameters& parameters, const Json& choice, std::string& word, std::vector<std::string>& allowed) {
+  const auto holder = choice.find("allowed_tools");
+  const Json found = holder == choice.end() ? Json() : *holder;
+  const Json mode = found.is_object() ? found.value("mode", Json()) : Json();
+  const Json tools = found.is_object() ? found.value("tools", Json()) : Json();
+  if ((mode != "auto" && mode != "required") || !tools.is_array() || tools.empty()) {
+    parameters.wrong("tool_choice.allowed_tools", found, "an object with mode, auto or required, and a list of tools");
+    return false;
+  }
+  word = mode.get<std::string>();
+  for (const Json& tool : tools) {
+    const auto name = nameOfFunction(tool);
+    if (!name) return parameters.wrong("tool_choice.allowed_tools.tools", tool, "tools of type function with their name"), false;
+    allowed.push_back(*name);
+  }
+  return true;
 }
 
 // How the tools are used; forced calls get their grammar.
@@ -387,34 +338,44 @@ void readToolChoice(Parameters& parameters, OpenAiRequest& request, const Reques
       use.schemas.push_back(tool["function"].value("parameters", Json()));
     }
   std::string word = hasTools ? "auto" : "none", only;
-  if (choice) {
-    const char* expected = "none, auto, required or {\"type\": \"function\", \"function\": {\"name\": ...}}";
-    if (choice->is_string()) {
-      word = choice->get<std::string>();
-      if (word != "none" && word != "auto" && word != "required") return parameters.wrong("tool_choice", *choice, expected);
-    } else {
-      const auto function = choice->is_object() ? choice->find("function") : choice->end();
-      if (!choice->is_object() || function == choice->end() || !function->is_object() || !function->contains("name") ||
-          !(*function)["name"].is_string())
-        return parameters.wrong("tool_choice", *choice, expected);
-      word = "named";
-      only = (*function)["name"].get<std::string>();
-    }
+  std::vector<std::string> allowed;  // empty: all
+  const char* expected =
+      "none, auto, required, {\"type\": \"function\", \"function\": {\"name\": ...}} or an object of type allowed_tools";
+  if (choice && choice->is_string()) {
+    word = choice->get<std::string>();
+    if (word != "none" && word != "auto" && word != "required") return parameters.wrong("tool_choice", *choice, expected);
+  } else if (choice && choice->is_object() && choice->value("type", Json()) == "allowed_tools") {
+    if (!readAllowedTools(parameters, *choice, word, allowed)) return;
+  } else if (choice) {
+    const auto name = nameOfFunction(*choice);
+    if (!name) return parameters.wrong("tool_choice", *choice, expected);
+    word = "named";
+    only = *name;
   }
-  if (word == "none" || (word == "auto" && !hasTools)) return;
+  if (word == "none" || (word == "auto" && !hasTools && allowed.empty())) return;
   if (!hasTools) return parameters.refuse("tool_choice", fmt::format("tool_choice: found {} without tools.", shown(*choice)));
-  if (!only.empty() && std::find(use.names.begin(), use.names.end(), only) == use.names.end())
-    return parameters.refuse("tool_choice", fmt::format("tool_choice: found {}, which is none of the tools.", jsonString(only)));
   if (word == "named" && only.empty()) return parameters.wrong("tool_choice", *choice, "the name of a function");
+  if (!only.empty()) allowed = {only};
+  for (const std::string& name : allowed)
+    if (std::find(use.names.begin(), use.names.end(), name) == use.names.end())
+      return parameters.refuse("tool_choice",
+                               fmt::format("tool_choice: found {}, which is none of the tools.", jsonString(name)));
   use.reads = true;
   use.isForced = word != "auto";
   if (!only.empty()) use.parallel = false;
   if (parameters.error()) return;
-  const Json& all = request.conversation["tools"];
+  // What may be called: the model sees the other tools too.
+  Json callable = Json::array();
+  for (const Json& tool : request.conversation["tools"])
+    if (allowed.empty() ||
+        std::find(allowed.begin(), allowed.end(), tool["function"]["name"].get<std::string>()) != allowed.end())
+      callable.push_back(tool);
   // Free calls follow their schema where a tool says so.
-  const bool isStrict = std::any_of(all.begin(), all.end(), [](const Json& tool) { return tool["function"].value("strict", Json()) == true; });
-  if (!use.isForced && !isStrict) return;
-  auto grammar = use.isForced ? toolCallGrammar(all, only, use.parallel, use.form, request.frame) : freeCallGrammar(all, use.parallel, use.form, request.frame);
+  const bool isStrict = std::any_of(callable.begin(), callable.end(),
+                                    [](const Json& tool) { return tool["function"].value("strict", Json()) == true; });
+  if (!use.isForced && !isStrict && callable.size() == use.names.size()) return;
+  auto grammar = use.isForced ? toolCallGrammar(callable, only, use.parallel, use.form, request.frame)
+                              : freeCallGrammar(callable, use.parallel, use.form, request.frame);
   if (!grammar) return parameters.take(grammar.error());
   request.grammar = std::move(*grammar);
 }
@@ -422,18 +383,21 @@ void readToolChoice(Parameters& parameters, OpenAiRequest& request, const Reques
 void readTemplateOptions(Parameters& parameters, Json& conversation) {
   conversation["add_generation_prompt"] = parameters.boolean("add_generation_prompt", true);
   if (const Json* kwargs = parameters.object("chat_template_kwargs")) conversation["chat_template_kwargs"] = *kwargs;
+  // Templates have one of two switches: gpt-oss and others take the effort, most a yes or no.
+  if (const auto effort = parameters.string("reasoning_effort")) {
+    constexpr std::array<std::string_view, 6> kEfforts{"none", "minimal", "low", "medium", "high", "xhigh"};
+    if (std::find(kEfforts.begin(), kEfforts.end(), *effort) == kEfforts.end())
+      return parameters.wrong("reasoning_effort", Json(*effort), "none, minimal, low, medium, high or xhigh");
+    Json& kwargs = conversation["chat_template_kwargs"];
+    if (!kwargs.contains("reasoning_effort")) kwargs["reasoning_effort"] = *effort;
+    if (*effort == "none" && !kwargs.contains("enable_thinking")) kwargs["enable_thinking"] = false;
+  }
   if (const Json* documents = parameters.find("documents")) {
     if (!documents->is_array()) parameters.wrong("documents", *documents, "a list of documents");
     conversation["documents"] = *documents;
   }
   if (parameters.boolean("continue_final_message", false)) parameters.unsupported("continue_final_message");
   if (parameters.find("chat_template")) parameters.unsupported("chat_template");
-}
-
-template <class T>
-ApiResult<T> resultOf(Parameters& parameters, T&& value) {
-  if (parameters.error()) return tl::unexpected(*parameters.error());
-  return std::move(value);
 }
 
 }  // namespace
@@ -477,6 +441,7 @@ ApiResult<OpenAiRequest> readChatRequest(const Json& body, const RequestBounds& 
   Parameters parameters(body);
   OpenAiRequest request;
   request.chat = true;
+  request.promptName = "messages";
   request.frame = bounds.frame();
   request.tools.form = bounds.toolCalls;
   request.includeReasoning = parameters.boolean("include_reasoning", true);
@@ -502,6 +467,30 @@ ApiResult<OpenAiRequest> readChatRequest(const Json& body, const RequestBounds& 
         value && *value != false && *value != Json::array({"text"}) && *value != "none")
       parameters.unsupported(name);
   readForm(parameters, body, request);
+  return resultOf(parameters, std::move(request));
+}
+
+ApiResult<EmbeddingRequest> readEmbeddingRequest(const Json& body, const RequestBounds& bounds, const EmbeddingConfig& config,
+                                                 int64_t hiddenSize) {
+  Parameters parameters(body);
+  EmbeddingRequest request;
+  OpenAiRequest& prompts = request.prompts;
+  prompts.promptName = "input";
+  prompts.pooling = config.pooling;
+  readModel(parameters, bounds);
+  readPrompts(parameters, prompts, bounds);
+  prompts.addSpecialTokens = parameters.boolean("add_special_tokens", true);
+  readTruncation(parameters, prompts);
+  if (auto v = parameters.integer("priority", std::numeric_limits<int>::min(), std::numeric_limits<int>::max()))
+    prompts.priority = static_cast<int>(*v);
+  request.dimensions = parameters.integer("dimensions", 1, hiddenSize);
+  request.normalizes = parameters.boolean("normalize", config.normalizes);
+  if (const auto format = parameters.string("encoding_format")) {
+    if (*format != "float" && *format != "base64") parameters.wrong("encoding_format", Json(*format), "float or base64");
+    request.isBase64 = *format == "base64";
+  }
+  for (const char* name : {"messages", "stream"})
+    if (const Json* value = parameters.find(name); value && *value != false) parameters.unsupported(name);
   return resultOf(parameters, std::move(request));
 }
 
@@ -539,20 +528,24 @@ ApiResult<TokenIds> readDetokenizeRequest(const Json& body, const RequestBounds&
 }
 
 ApiResult<int64_t> fitToContext(const OpenAiRequest& request, TokenIds& prompt, const RequestBounds& bounds) {
-  const char* name = request.chat ? "messages" : "prompt";
+  const std::string& name = request.promptName;
   auto refuse = [](const std::string& param, std::string message) {
     return tl::unexpected(ApiError{400, std::move(message), param, "invalid_request_error", "context_length_exceeded"});
   };
   if (request.truncatePromptTokens) {
     const int64_t keep = *request.truncatePromptTokens < 0
-                             ? bounds.maxModelLen - std::max<int64_t>(request.maxTokens.value_or(1), 1)
+                             ? bounds.maxModelLen - (request.pooling ? 0 : std::max<int64_t>(request.maxTokens.value_or(1), 1))
                              : *request.truncatePromptTokens;
     if (const auto length = static_cast<int64_t>(prompt.size()); keep > 0 && length > keep)
       prompt.erase(prompt.begin(), prompt.end() - keep);
   }
   const auto length = static_cast<int64_t>(prompt.size());
+  if (request.pooling && length > bounds.maxModelLen)
+    return refuse(name, fmt::format("{}: has {} tokens; the context length is {} tokens.", name, length, bounds.maxModelLen));
+  if (request.pooling && length > 0) return 0;
   if (length == 0)
-    return tl::unexpected(ApiError{400, fmt::format("{}: has no tokens; expected at least one.", name), name, "invalid_request_error", ""});
+    return tl::unexpected(
+        ApiError{400, fmt::format("{}: has no tokens; expected at least one.", name), name, "invalid_request_error", ""});
   if (length >= bounds.maxModelLen)
     return refuse(name, fmt::format("{}: has {} tokens; the context length is {} tokens, prompt and answer together.", name,
                                     length, bounds.maxModelLen));

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/server/openai_routes.h"
 
-#include "engine/server/generation.h"
+#include "engine/server/completion_generation.h"
+#include "engine/server/embedding_generation.h"
 #include "engine/server/metrics.h"
+#include "engine/server/response_generation.h"
 
 #include <fmt/format.h>
 
@@ -11,10 +13,11 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/thread_pool.hpp>
 #include <cctype>
-#include <ctime>
+#include <charconv>
 #include <functional>
 #include <map>
-#include <mutex>
+#include <utility>
+#include <vector>
 
 namespace headroom::engine {
 namespace {
@@ -22,8 +25,9 @@ namespace {
 using Exchange = std::shared_ptr<HttpExchange>;
 using Json = nlohmann::ordered_json;
 
-void answer(const Exchange& exchange, std::string json) {
+void answer(const Exchange& exchange, std::string json, int status = 200) {
   HttpResponse response;
+  response.status = status;
   response.body = std::move(json);
   exchange->respond(std::move(response));
 }
@@ -33,6 +37,7 @@ void answerError(const Exchange& exchange, const ApiError& error, std::vector<st
   response.status = error.status;
   response.body = errorJson(error);
   response.headers = std::move(headers);
+  if (error.status == 503 || error.status == 429) response.headers.emplace_back("Retry-After", "1");
   exchange->respond(std::move(response));
 }
 
@@ -44,20 +49,6 @@ bool sameSecret(std::string_view given, std::string_view secret) {
   return difference == 0;
 }
 
-// Stands in where a model has no tokenizer: token ids go in and out, text stays empty.
-class NoTokenizer final : public Tokenizer {
- public:
-  std::vector<int32_t> encode(std::string_view, bool) const override { return {}; }
-  std::string decode(std::span<const int32_t>, bool) const override { return {}; }
-  std::string tokenBytes(int32_t) const override { return {}; }
-  std::string tokenText(int32_t) const override { return {}; }
-  std::optional<int32_t> tokenId(std::string_view) const override { return std::nullopt; }
-  bool isSpecial(int32_t) const override { return false; }
-  int64_t vocabSize() const override { return 0; }
-  std::vector<int32_t> eosTokenIds() const override { return {}; }
-};
-const NoTokenizer kNoTokenizer;
-
 ApiError notFound(const std::string& path) {
   return {404, fmt::format("There is nothing at {}.", path), {}, "invalid_request_error", "not_found"};
 }
@@ -65,59 +56,65 @@ ApiError notFound(const std::string& path) {
 }  // namespace
 
 struct OpenAiRoutes::Impl {
-  Impl(GenerationService& service, const Tokenizer* tokenizer, const ChatTemplate* chatTemplate, std::shared_ptr<EventHub> events,
-       RouteOptions given)
-      : service(service),
-        tokenizer(tokenizer),
-        chatTemplate(chatTemplate),
+  Impl(ModelSet& models, std::shared_ptr<EventHub> events, RouteOptions given)
+      : models(models),
         events(std::move(events)),
         options(std::move(given)),
-        workers(static_cast<size_t>(std::max(options.workers, 1))),
-        created(std::time(nullptr)) {}
+        responses(std::make_shared<ResponseStore>(options.responseStore)),
+        workers(static_cast<size_t>(std::max(options.workers, 1))) {}
 
-  GenerationService& service;
-  const Tokenizer* tokenizer;
-  const ChatTemplate* chatTemplate;
+  ModelSet& models;
   std::shared_ptr<EventHub> events;
   RouteOptions options;
+  const std::shared_ptr<ResponseStore> responses;
   boost::asio::thread_pool workers;
-  int64_t created;
   std::atomic<int64_t> open{0};  // requests that are being answered
-  const ToolCallForm toolCalls = chatTemplate ? toolCallFormOf(chatTemplate->source()) : ToolCallForm();
-  const ReasoningForm reasoning = chatTemplate ? reasoningFormOf(chatTemplate->source()) : ReasoningForm();
-  std::once_flag trieOnce[2];
-  std::shared_ptr<const TokenTrie>
-      tries[2];  // each made by the first request that needs it; the second has the marks of calls and reasoning
 
   using Handler = void (Impl::*)(const Exchange&);
   struct Route {
     std::string method;
+    std::string path;  // all paths below it where it ends with '/'
     Handler handler;
-    bool needsKey, needsEngine;
+    bool needsKey;
   };
-  // A path has one method here.
-  const std::map<std::string, Route, std::less<>> routes{
-      {"/v1/models", {"GET", &Impl::models, true, true}},
-      {"/v1/completions", {"POST", &Impl::completions, true, true}},
-      {"/v1/chat/completions", {"POST", &Impl::chatCompletions, true, true}},
-      {"/tokenize", {"POST", &Impl::tokenize, true, false}},
-      {"/detokenize", {"POST", &Impl::detokenize, true, false}},
-      {"/health", {"GET", &Impl::health, false, false}},
-      {"/metrics", {"GET", &Impl::metrics, false, false}},
-      {"/engine/state", {"GET", &Impl::engineState, false, false}},
-      {"/engine/events", {"GET", &Impl::engineEvents, false, false}},
+  const std::vector<Route> routes{
+      {"GET", "/v1/models", &Impl::listModels, true},
+      {"GET", "/v1/models/", &Impl::showModel, true},
+      {"POST", "/v1/completions", &Impl::completions, true},
+      {"POST", "/v1/chat/completions", &Impl::chatCompletions, true},
+      {"POST", "/v1/embeddings", &Impl::embeddings, true},
+      {"POST", "/v1/responses", &Impl::createResponse, true},
+      {"GET", "/v1/responses/", &Impl::showResponse, true},
+      {"DELETE", "/v1/responses/", &Impl::deleteResponse, true},
+      {"POST", "/tokenize", &Impl::tokenize, true},
+      {"POST", "/detokenize", &Impl::detokenize, true},
+      {"GET", "/health", &Impl::health, false},
+      {"GET", "/metrics", &Impl::metrics, false},
+      {"GET", "/engine/models", &Impl::engineModels, true},
+      {"POST", "/engine/models", &Impl::loadModel, true},
+      {"GET", "/engine/models/", &Impl::engineModel, true},
+      {"DELETE", "/engine/models/", &Impl::unloadModel, true},
+      {"GET", "/engine/state", &Impl::engineState, false},
+      {"GET", "/engine/events", &Impl::engineEvents, false},
   };
 
-  RequestBounds bounds() const { return {options.modelName, service.maxModelLen(), service.vocabSize(), toolCalls, reasoning}; }
+  static bool isAt(const Route& route, std::string_view path) {
+    if (!route.path.ends_with('/')) return path == route.path;
+    return path.size() > route.path.size() && path.starts_with(route.path);
+  }
 
   void handle(const Exchange& exchange) {
     const HttpRequest& request = exchange->request();
     if (request.method == "OPTIONS") return preflight(exchange);
-    const Route model{"GET", &Impl::model, true, true};
-    const auto found = routes.find(request.path);
-    const bool isModel = request.path.starts_with("/v1/models/") && request.path.size() > 11;
-    const Route* route = found != routes.end() ? &found->second : isModel ? &model : nullptr;
-    const bool guarded = route ? route->needsKey : request.path.starts_with("/v1/");
+    const Route *route = nullptr, *other = nullptr;  // of the method; of the path alone
+    std::string methods;
+    for (const Route& candidate : routes) {
+      if (!isAt(candidate, request.path)) continue;
+      other = &candidate;
+      methods += candidate.method + ", ";
+      if (request.method == candidate.method || (request.method == "HEAD" && candidate.method == "GET")) route = &candidate;
+    }
+    const bool guarded = other ? other->needsKey : request.path.starts_with("/v1/");
     if (guarded && !isAuthorized(request))
       return answerError(exchange,
                          {401,
@@ -126,26 +123,22 @@ struct OpenAiRoutes::Impl {
                           "invalid_request_error",
                           "invalid_api_key"},
                          {{"WWW-Authenticate", "Bearer"}});
-    if (!route) return answerError(exchange, whyNotHere(request.path).value_or(notFound(request.path)));
-    if (request.method != route->method && !(request.method == "HEAD" && route->method == "GET"))
-      return answerError(exchange,
-                         {405,
-                          fmt::format("{} takes {}, not {}.", request.path, route->method, request.method),
-                          {},
-                          "invalid_request_error",
-                          "method_not_allowed"},
-                         {{"Allow", route->method + ", OPTIONS"}});
-    if (route->needsEngine) {
-      if (const auto error = whyNotReady()) return answerError(exchange, *error, {{"Retry-After", "1"}});
-    }
+    if (!other) return answerError(exchange, whyNotHere(request.path).value_or(notFound(request.path)));
+    if (!route)
+      return answerError(
+          exchange,
+          {405,
+           fmt::format("{} takes {}, not {}.", request.path, methods.substr(0, methods.size() - 2), request.method),
+           {},
+           "invalid_request_error",
+           "method_not_allowed"},
+          {{"Allow", methods + "OPTIONS"}});
     (this->*route->handler)(exchange);
   }
 
   // What other servers of this API have at such a path, and why this one does not.
   static std::optional<ApiError> whyNotHere(const std::string& path) {
     static const std::map<std::string, std::string, std::less<>> kReasons{
-        {"/v1/responses", "Chat completions take the same messages, tools and forms of answers."},
-        {"/v1/embeddings", "This model makes text, no embeddings: it declares no pooling of its hidden states."},
         {"/v1/rerank", "This model makes text and scores no documents."},
         {"/v1/score", "This model makes text and scores no pairs."},
         {"/v1/audio/transcriptions", "This model takes text, no sound."},
@@ -175,7 +168,8 @@ struct OpenAiRoutes::Impl {
     response.status = 204;
     response.contentType.clear();
     // "*" would not cover authorization.
-    response.headers = {{"Access-Control-Allow-Methods", "GET, POST, HEAD, OPTIONS"}, {"Access-Control-Max-Age", "86400"}};
+    response.headers = {{"Access-Control-Allow-Methods", "GET, POST, DELETE, HEAD, OPTIONS"},
+                        {"Access-Control-Max-Age", "86400"}};
     const std::string_view asked = exchange->request().header("access-control-request-headers");
     response.headers.emplace_back("Access-Control-Allow-Headers", askedList(asked));
     exchange->respond(std::move(response));
@@ -191,48 +185,127 @@ struct OpenAiRoutes::Impl {
     return list;
   }
 
-  std::optional<ApiError> whyNotReady() const {
-    const EngineState state = service.state();
-    if (state.phase == EnginePhase::Ready) return std::nullopt;
-    if (state.phase == EnginePhase::Failed)
-      return ApiError{503, "The engine failed: " + state.error, {}, "internal_error", "engine_failed"};
-    if (state.phase == EnginePhase::Draining)
-      return ApiError{503, "The engine is stopping and takes no new requests.", {}, "service_unavailable", "engine_stopping"};
-    return ApiError{503, "The engine is loading the model.", {}, "service_unavailable", "engine_loading"};
-  }
-
   // ---- quick routes
 
-  Json card() const {
-    return {{"id", options.modelName},
+  static Json cardOf(const ServedModel& model) {
+    return {{"id", model.name()},
             {"object", "model"},
-            {"created", created},
+            {"created", model.created()},
             {"owned_by", "headroom"},
-            {"root", options.modelName},
+            {"root", model.name()},
             {"parent", nullptr},
-            {"max_model_len", service.maxModelLen()}};
+            {"max_model_len", model.service().maxModelLen()}};
   }
-  void models(const Exchange& exchange) { answer(exchange, dumpJson(Json{{"object", "list"}, {"data", Json::array({card()})}})); }
-  void model(const Exchange& exchange) {
+
+  ApiError noModel(const std::string& name) const {
+    return {404, fmt::format("The model {} does not exist; this server has {}.", jsonString(name), models.names()), "model",
+            "invalid_request_error", "model_not_found"};
+  }
+
+  // Why no model can answer; nothing where one can.
+  std::optional<ApiError> whyNoneIsReady() const {
+    std::optional<ApiError> why;
+    for (const auto& model : models.all()) {
+      const auto reason = model->whyNotReady();
+      if (!reason) return std::nullopt;
+      if (!why) why = reason;
+    }
+    if (why) return why;
+    return ApiError{503, "No model is loaded.", {}, "service_unavailable", "no_model"};
+  }
+
+  // The model that a body names, ready to answer where `mustBeReady`.
+  ApiResult<std::shared_ptr<ServedModel>> modelFor(const Json& body, bool mustBeReady = true) const {
+    const auto name = body.find("model");
+    const bool isNamed = name != body.end() && name->is_string();
+    const std::shared_ptr<ServedModel> first = models.first();
+    std::shared_ptr<ServedModel> model = isNamed ? models.find(name->get<std::string>()) : first;
+    // While the only model is not ready, that matters more than a wrong name.
+    const std::shared_ptr<ServedModel>& asked = model ? model : first;
+    if (!asked) return tl::unexpected(*whyNoneIsReady());
+    if (mustBeReady)
+      if (const auto error = asked->whyNotReady()) return tl::unexpected(*error);
+    if (!model) return tl::unexpected(noModel(name->get<std::string>()));
+    return model;
+  }
+
+  void listModels(const Exchange& exchange) {
+    if (const auto error = whyNoneIsReady()) return answerError(exchange, *error);
+    Json cards = Json::array();
+    for (const auto& model : models.all())
+      if (!model->whyNotReady()) cards.push_back(cardOf(*model));
+    answer(exchange, dumpJson(Json{{"object", "list"}, {"data", std::move(cards)}}));
+  }
+  void showModel(const Exchange& exchange) {
+    if (const auto error = whyNoneIsReady()) return answerError(exchange, *error);
     const std::string id = exchange->request().path.substr(std::string_view("/v1/models/").size());
-    if (id == options.modelName) return answer(exchange, dumpJson(card()));
-    answerError(
-        exchange,
-        {404, fmt::format("The model {} does not exist; this server has {}.", jsonString(id), jsonString(options.modelName)),
-         "model", "invalid_request_error", "model_not_found"});
+    const auto model = models.find(id);
+    if (!model) return answerError(exchange, noModel(id));
+    answer(exchange, dumpJson(cardOf(*model)));
   }
   void health(const Exchange& exchange) {
-    if (const auto error = whyNotReady()) return answerError(exchange, *error);
+    if (const auto error = whyNoneIsReady()) return answerError(exchange, *error);
     answer(exchange, R"({"status":"ok"})");
   }
   void metrics(const Exchange& exchange) {
+    std::vector<ModelMetrics> all;
+    for (const auto& model : models.all()) all.push_back({model->name(), model->service().metrics()});
     HttpResponse response;
     response.contentType = "text/plain; version=0.0.4; charset=utf-8";
-    response.body = prometheusText(service.metrics(), options.modelName);
+    response.body = prometheusText(all);
     exchange->respond(std::move(response));
   }
-  void engineState(const Exchange& exchange) { answer(exchange, dumpJson(toJson(service.state()))); }
+  void engineState(const Exchange& exchange) {
+    const std::string& query = exchange->request().query;
+    std::shared_ptr<ServedModel> model;
+    if (query.starts_with("model=")) {
+      const std::string name = percentDecode(std::string_view(query).substr(6));
+      model = models.find(name);
+      if (!model) return answerError(exchange, noModel(name));
+    }
+    answer(exchange, dumpJson(stateJson(models, model)));
+  }
   void engineEvents(const Exchange& exchange) { events->subscribe(exchange); }
+
+  // ---- models that come and go
+
+  void engineModels(const Exchange& exchange) {
+    answer(exchange, dumpJson(nlohmann::json{{"object", "list"}, {"data", stateJson(models)["models"]}}));
+  }
+  static std::string modelIn(const std::string& path) { return path.substr(std::string_view("/engine/models/").size()); }
+  void engineModel(const Exchange& exchange) {
+    const std::string name = modelIn(exchange->request().path);
+    // One that leaves is told of until it is gone.
+    for (const auto& model : models.all())
+      if (model->name() == name) return answer(exchange, dumpJson(summaryJson(*model)));
+    answerError(exchange, noModel(name));
+  }
+  void loadModel(const Exchange& exchange) {
+    onWorker(exchange, [this](const Exchange& exchange) -> std::function<void()> {
+      const auto body = parseJsonObject(exchange->request().body);
+      if (!body) return refusal(exchange, body.error());
+      const auto loaded = models.load(*body);
+      if (!loaded) return refusal(exchange, loaded.error());
+      return [exchange, json = dumpJson(summaryJson(**loaded))] { answer(exchange, json, 202); };
+    });
+  }
+  void unloadModel(const Exchange& exchange) {
+    const HttpRequest& request = exchange->request();
+    int64_t seconds = 30;
+    if (request.query.starts_with("timeout=")) {
+      const std::string_view text = std::string_view(request.query).substr(8);
+      const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), seconds);
+      if (problem != std::errc() || end != text.data() + text.size() || seconds < 0 || seconds > 86'400)
+        return answerError(exchange, {400,
+                                      fmt::format("timeout: found {}, expected seconds from 0 to 86400.", jsonString(text)),
+                                      "timeout",
+                                      "invalid_request_error",
+                                      {}});
+    }
+    const std::string name = modelIn(request.path);
+    if (const auto error = models.unload(name, std::chrono::seconds(seconds))) return answerError(exchange, *error);
+    answer(exchange, dumpJson(Json{{"name", name}, {"phase", "draining"}, {"timeout_s", seconds}}), 202);
+  }
 
   // ---- routes with a body: read by a worker, answered on the strand
 
@@ -254,41 +327,6 @@ struct OpenAiRoutes::Impl {
     return [exchange, error = std::move(error)] { answerError(exchange, error); };
   }
 
-  std::vector<std::string> marks() const {
-    std::vector<std::string> all = toolCalls.marks();
-    if (reasoning.exists()) all.insert(all.end(), {reasoning.open, reasoning.close});
-    return all;
-  }
-
-  // The vocabulary without special tokens, which are no text; `withMarks`, except those that models write around calls and
-  // reasoning.
-  std::shared_ptr<const TokenTrie> tokenTrie(bool withMarks) {
-    std::call_once(trieOnce[withMarks], [&] {
-      const std::vector<int32_t> ends = tokenizer->eosTokenIds();
-      std::vector<int32_t> special;
-      if (withMarks)
-        for (const std::string& mark : marks())
-          if (const auto id = tokenizer->tokenId(mark)) special.push_back(*id);
-      auto contains = [](const std::vector<int32_t>& ids, int32_t token) {
-        return std::find(ids.begin(), ids.end(), token) != ids.end();
-      };
-      tries[withMarks] = std::make_shared<const TokenTrie>(tokenizer->vocabSize(), [&](int32_t token) {
-        const bool isText = !contains(ends, token) && (!tokenizer->isSpecial(token) || contains(special, token));
-        return isText ? tokenizer->tokenBytes(token) : std::string();
-      });
-    });
-    return tries[withMarks];
-  }
-
-  // Models write some marks as special tokens, which must stay in the text then.
-  bool marksAreSpecial() const {
-    const std::vector<std::string> all = marks();
-    return tokenizer && std::any_of(all.begin(), all.end(), [&](const std::string& mark) {
-             const auto id = tokenizer->tokenId(mark);
-             return id && tokenizer->isSpecial(*id);
-           });
-  }
-
   // Counts a request until the last that knows of it lets go.
   std::shared_ptr<void> seat() {
     if (open.fetch_add(1) >= options.maxRequests && options.maxRequests > 0) {
@@ -298,8 +336,10 @@ struct OpenAiRoutes::Impl {
     return {this, [this](void*) { open.fetch_sub(1); }};
   }
 
-  template <class Request>
-  void generate(const Exchange& exchange, Request read) {
+  using Begin =
+      std::function<ApiResult<std::shared_ptr<Generation>>(const Exchange&, const std::shared_ptr<ServedModel>&, const Json&)>;
+  // Takes a seat and lets `begin` make a generation of the body for its model on a worker: it returns one, or the error.
+  void generate(const Exchange& exchange, Begin begin) {
     auto taken = seat();
     if (!taken)
       return answerError(exchange,
@@ -307,115 +347,131 @@ struct OpenAiRoutes::Impl {
                           fmt::format("The server answers {} requests already, its limit; try again later.", options.maxRequests),
                           {},
                           "rate_limit_error",
-                          "too_many_requests"},
-                         {{"Retry-After", "1"}});
-    onWorker(exchange, [this, read, taken = std::move(taken)](const Exchange& exchange) -> std::function<void()> {
-      const auto body = parseJsonObject(exchange->request().body);
-      if (!body) return refusal(exchange, body.error());
-      exchange->request().body = {};
-      auto request = read(*body, bounds());
-      if (!request) return refusal(exchange, request.error());
-      if (request->chat && (request->tools.reads || request->frame.isNeeded()) && marksAreSpecial())
-        request->skipSpecialTokens = false;
-      auto prompts = prepare(*request);
-      if (!prompts) return refusal(exchange, prompts.error());
-      auto vocabulary =
-          request->grammar ? tokenTrie(request->chat && (request->tools.reads || request->frame.isNeeded())) : nullptr;
-      auto generation = std::make_shared<Generation>(exchange, service, tokenizer ? *tokenizer : kNoTokenizer, options.modelName,
-                                                     std::move(*request), std::move(*prompts), std::move(vocabulary));
-      generation->keep(taken);
-      if (options.requestTimeout.count() > 0 && options.schedule)
-        options.schedule(options.requestTimeout, [exchange, weak = std::weak_ptr(generation), limit = options.requestTimeout] {
-          exchange->post([weak, limit] {
-            if (const auto late = weak.lock()) late->expire(limit);
-          });
-        });
-      return [generation] { generation->start(); };
-    });
-  }
-  void completions(const Exchange& exchange) { generate(exchange, &readCompletionRequest); }
-  void chatCompletions(const Exchange& exchange) { generate(exchange, &readChatRequest); }
-
-  ApiResult<std::string> render(const Json& conversation) const {
-    if (!chatTemplate)
-      return tl::unexpected(
-          ApiError{400, "messages: " + options.noTemplateReason, "messages", "invalid_request_error", "no_chat_template"});
-    auto text = chatTemplate->render(conversation);
-    if (!text)
-      return tl::unexpected(ApiError{
-          400, "messages: the chat template refused them: " + text.error().message(), "messages", "invalid_request_error", {}});
-    return std::move(*text);
+                          "too_many_requests"});
+    onWorker(exchange,
+             [this, begin = std::move(begin), taken = std::move(taken)](const Exchange& exchange) -> std::function<void()> {
+               const auto body = parseJsonObject(exchange->request().body);
+               if (!body) return refusal(exchange, body.error());
+               exchange->request().body = {};
+               const auto model = modelFor(*body);
+               if (!model) return refusal(exchange, model.error());
+               const auto generation = begin(exchange, *model, *body);
+               if (!generation) return refusal(exchange, generation.error());
+               (*generation)->keep(taken);
+               if (options.requestTimeout.count() > 0 && options.schedule)
+                 options.schedule(options.requestTimeout,
+                                  [exchange, weak = std::weak_ptr(*generation), limit = options.requestTimeout] {
+                                    exchange->post([weak, limit] {
+                                      if (const auto late = weak.lock()) late->expire(limit);
+                                    });
+                                  });
+               return [generation = *generation] { generation->start(); };
+             });
   }
 
-  std::optional<ApiError> whyNoText() const {
-    if (tokenizer) return std::nullopt;
-    return ApiError{400, options.noTokenizerReason, {}, "invalid_request_error", "no_tokenizer"};
+  using ReadRequest = ApiResult<OpenAiRequest> (*)(const Json&, const RequestBounds&);
+  void complete(const Exchange& exchange, ReadRequest read) {
+    generate(exchange,
+             [read](const Exchange& exchange, const std::shared_ptr<ServedModel>& served,
+                    const Json& body) -> ApiResult<std::shared_ptr<Generation>> {
+               if (const auto error = served->whyNoGeneration()) return tl::unexpected(*error);
+               auto request = read(body, served->bounds());
+               if (!request) return tl::unexpected(request.error());
+               auto prompts = served->prepare(*request);
+               if (!prompts) return tl::unexpected(prompts.error());
+               return std::make_shared<CompletionGeneration>(exchange, served, std::move(*request), std::move(*prompts));
+             });
+  }
+  void completions(const Exchange& exchange) { complete(exchange, &readCompletionRequest); }
+  void chatCompletions(const Exchange& exchange) { complete(exchange, &readChatRequest); }
+
+  void embeddings(const Exchange& exchange) {
+    generate(exchange,
+             [](const Exchange& exchange, const std::shared_ptr<ServedModel>& served,
+                const Json& body) -> ApiResult<std::shared_ptr<Generation>> {
+               auto request = served->readEmbedding(body);
+               if (!request) return tl::unexpected(request.error());
+               auto prompts = served->prepare(request->prompts);
+               if (!prompts) return tl::unexpected(prompts.error());
+               return std::make_shared<EmbeddingGeneration>(exchange, served, std::move(*request), std::move(*prompts));
+             });
   }
 
-  ApiResult<std::vector<PreparedPrompt>> prepare(OpenAiRequest& request) const {
-    // Without a tokenizer token ids are still served.
-    const bool onlyIds = std::all_of(request.prompts.begin(), request.prompts.end(),
-                                     [](const PromptInput& prompt) { return std::holds_alternative<TokenIds>(prompt); });
-    if (const auto error = whyNoText();
-        error && (request.chat || !onlyIds || request.echo || !request.stop.empty() || request.grammar))
-      return tl::unexpected(*error);
-    std::vector<PreparedPrompt> prompts;
-    const RequestBounds limits = bounds();
-    auto add = [&](TokenIds tokens, std::string text) -> std::optional<ApiError> {
-      for (int32_t token : tokens)
-        if (token < 0 || token >= limits.vocabSize)
-          return ApiError{400,
-                          fmt::format("prompt: its text has token {}, which the model's vocabulary of {} does not hold.", token,
-                                      limits.vocabSize),
-                          "prompt",
-                          "invalid_request_error",
-                          {}};
-      const auto maxTokens = fitToContext(request, tokens, limits);
-      if (!maxTokens) return maxTokens.error();
-      prompts.push_back({std::move(tokens), std::move(text), *maxTokens});
-      return std::nullopt;
-    };
-    if (request.chat) {
-      const auto text = render(request.conversation);
-      if (!text) return tl::unexpected(text.error());
-      std::string_view begun = *text;
-      begun = begun.substr(0, begun.find_last_not_of(" \t\r\n") + 1);
-      request.reasoningBegins = reasoning.exists() && begun.ends_with(reasoning.open);
-      if (const auto error = add(tokenizer->encode(*text, request.addSpecialTokens), {})) return tl::unexpected(*error);
-      return prompts;
-    }
-    for (const PromptInput& input : request.prompts) {
-      std::optional<ApiError> error;
-      if (const auto* text = std::get_if<std::string>(&input))
-        error = add(tokenizer->encode(*text, request.addSpecialTokens), request.echo ? *text : std::string());
-      else {
-        const auto& ids = std::get<TokenIds>(input);
-        error = add(ids, request.echo ? tokenizer->decode(ids, request.skipSpecialTokens) : std::string());
-      }
-      if (error) return tl::unexpected(*error);
-    }
-    return prompts;
+  void createResponse(const Exchange& exchange) {
+    generate(exchange,
+             [this](const Exchange& exchange, const std::shared_ptr<ServedModel>& served,
+                    const Json& body) -> ApiResult<std::shared_ptr<Generation>> {
+               if (const auto error = served->whyNoGeneration()) return tl::unexpected(*error);
+               auto request = readResponsesRequest(body, served->bounds(), *responses);
+               if (!request) return tl::unexpected(request.error());
+               auto prompts = served->prepare(request->chat);
+               if (!prompts) return tl::unexpected(prompts.error());
+               return std::make_shared<ResponseGeneration>(exchange, served, std::move(*request), std::move(*prompts), responses);
+             });
+  }
+
+  // /v1/responses/ID, and the same with a word behind it.
+  static std::pair<std::string, std::string> responseAndWord(const std::string& path) {
+    const std::string rest = path.substr(std::string_view("/v1/responses/").size());
+    const size_t slash = rest.find('/');
+    return {rest.substr(0, slash), slash == std::string::npos ? std::string() : rest.substr(slash + 1)};
+  }
+  static ApiError noResponse(const std::string& id) {
+    return {404,
+            fmt::format(
+                "The response {} is not stored here: responses are kept in memory, the newest ones, unless \"store\" is false.",
+                jsonString(id)),
+            "response_id", "invalid_request_error", "response_not_found"};
+  }
+
+  void showResponse(const Exchange& exchange) {
+    const auto [id, word] = responseAndWord(exchange->request().path);
+    if (!word.empty() && word != "input_items") return answerError(exchange, notFound(exchange->request().path));
+    const auto found = responses->find(id);
+    if (!found) return answerError(exchange, noResponse(id));
+    if (exchange->request().query.find("stream=true") != std::string::npos)
+      return answerError(exchange,
+                         {400, "stream: a stored response is whole; expected no stream.", "stream", "invalid_request_error", {}});
+    if (word.empty()) return answer(exchange, found->response);
+    // Newest first, as OpenAI lists them.
+    Json items = Json::parse(found->input);
+    std::reverse(items.begin(), items.end());
+    const Json first = items.empty() ? Json() : items.front().value("id", Json()),
+               last = items.empty() ? Json() : items.back().value("id", Json());
+    answer(exchange,
+           dumpJson(Json{
+               {"object", "list"}, {"data", std::move(items)}, {"first_id", first}, {"last_id", last}, {"has_more", false}}));
+  }
+  void deleteResponse(const Exchange& exchange) {
+    const auto [id, word] = responseAndWord(exchange->request().path);
+    if (!word.empty()) return answerError(exchange, notFound(exchange->request().path));
+    if (!responses->erase(id)) return answerError(exchange, noResponse(id));
+    answer(exchange, dumpJson(Json{{"id", id}, {"object", "response.deleted"}, {"deleted", true}}));
   }
 
   void tokenize(const Exchange& exchange) {
     onWorker(exchange, [this](const Exchange& exchange) -> std::function<void()> {
       const auto body = parseJsonObject(exchange->request().body);
       if (!body) return refusal(exchange, body.error());
-      const auto request = readTokenizeRequest(*body, bounds());
+      const auto model = modelFor(*body, false);
+      if (!model) return refusal(exchange, model.error());
+      const std::shared_ptr<ServedModel>& served = *model;
+      const auto request = readTokenizeRequest(*body, served->bounds());
       if (!request) return refusal(exchange, request.error());
-      if (const auto error = whyNoText()) return refusal(exchange, *error);
+      if (const auto error = served->whyNoText()) return refusal(exchange, *error);
       std::string text;
       if (request->prompt)
         text = *request->prompt;
-      else if (auto rendered = render(request->conversation))
+      else if (auto rendered = served->render(request->conversation, "messages"))
         text = std::move(*rendered);
       else
         return refusal(exchange, rendered.error());
-      const TokenIds ids = tokenizer->encode(text, request->addSpecialTokens);
-      Json result{{"count", ids.size()}, {"max_model_len", service.maxModelLen()}, {"tokens", ids}, {"token_strs", nullptr}};
+      const TokenIds ids = served->tokenizer().encode(text, request->addSpecialTokens);
+      Json result{
+          {"count", ids.size()}, {"max_model_len", served->service().maxModelLen()}, {"tokens", ids}, {"token_strs", nullptr}};
       if (request->returnTokenStrings) {
         Json strings = Json::array();
-        for (int32_t id : ids) strings.push_back(tokenizer->tokenText(id));
+        for (int32_t id : ids) strings.push_back(served->tokenizer().tokenText(id));
         result["token_strs"] = std::move(strings);
       }
       return [exchange, json = dumpJson(result)]() mutable { answer(exchange, std::move(json)); };
@@ -426,19 +482,21 @@ struct OpenAiRoutes::Impl {
     onWorker(exchange, [this](const Exchange& exchange) -> std::function<void()> {
       const auto body = parseJsonObject(exchange->request().body);
       if (!body) return refusal(exchange, body.error());
-      const auto ids = readDetokenizeRequest(*body, bounds());
+      const auto model = modelFor(*body, false);
+      if (!model) return refusal(exchange, model.error());
+      const std::shared_ptr<ServedModel>& served = *model;
+      const auto ids = readDetokenizeRequest(*body, served->bounds());
       if (!ids) return refusal(exchange, ids.error());
-      if (const auto error = whyNoText()) return refusal(exchange, *error);
-      return [exchange, json = "{\"prompt\":" + jsonString(tokenizer->decode(*ids, false)) + "}"]() mutable {
+      if (const auto error = served->whyNoText()) return refusal(exchange, *error);
+      return [exchange, json = "{\"prompt\":" + jsonString(served->tokenizer().decode(*ids, false)) + "}"]() mutable {
         answer(exchange, std::move(json));
       };
     });
   }
 };
 
-OpenAiRoutes::OpenAiRoutes(GenerationService& service, const Tokenizer* tokenizer, const ChatTemplate* chatTemplate,
-                           std::shared_ptr<EventHub> events, RouteOptions options)
-    : m_impl(std::make_unique<Impl>(service, tokenizer, chatTemplate, std::move(events), std::move(options))) {}
+OpenAiRoutes::OpenAiRoutes(ModelSet& models, std::shared_ptr<EventHub> events, RouteOptions options)
+    : m_impl(std::make_unique<Impl>(models, std::move(events), std::move(options))) {}
 OpenAiRoutes::~OpenAiRoutes() { stop(); }
 
 void OpenAiRoutes::handle(const std::shared_ptr<HttpExchange>& exchange) { m_impl->handle(exchange); }

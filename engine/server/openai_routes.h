@@ -3,12 +3,10 @@
 // run on a small pool of workers, so that a long prompt holds up no stream; only tokens go on to the engine.
 #pragma once
 
-#include "engine/server/generation_service.h"
 #include "engine/server/http_server.h"
-#include "engine/server/openai_requests.h"
+#include "engine/server/model_set.h"
+#include "engine/server/response_store.h"
 #include "engine/server/sse.h"
-#include "engine/text/chat_template.h"
-#include "engine/text/tokenizer.h"
 
 #include <chrono>
 #include <functional>
@@ -18,19 +16,17 @@
 namespace headroom::engine {
 
 struct RouteOptions {
-  std::string modelName, apiKey;
-  std::string noTokenizerReason, noTemplateReason;  // why the routes that need them cannot answer
+  std::string apiKey;
   int workers = 2;
-  int64_t maxRequests = 0;                     // answered at the same time, others get 429; 0: no limit
+  int64_t maxRequests = 0;                      // answered at the same time, others get 429; 0: no limit
   std::chrono::milliseconds requestTimeout{0};  // of a whole answer; 0: none
+  ResponseStoreLimits responseStore;
   std::function<void(std::chrono::milliseconds, std::function<void()>)> schedule;  // runs something later; needed for the timeout
 };
 
 class OpenAiRoutes {
  public:
-  // Tokenizer and template may be null. All must outlive the routes.
-  OpenAiRoutes(GenerationService& service, const Tokenizer* tokenizer, const ChatTemplate* chatTemplate,
-               std::shared_ptr<EventHub> events, RouteOptions options);
+  OpenAiRoutes(ModelSet& models, std::shared_ptr<EventHub> events, RouteOptions options);
   ~OpenAiRoutes();
   // On the exchange's strand; never blocks.
   void handle(const std::shared_ptr<HttpExchange>& exchange);

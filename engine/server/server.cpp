@@ -10,6 +10,7 @@ namespace headroom::engine {
 
 struct Server::Impl {
   ServerOptions options;
+  ModelSet models;
   std::unique_ptr<HttpServer> http;
   std::shared_ptr<EventHub> events;
   std::unique_ptr<OpenAiRoutes> routes;
@@ -28,26 +29,29 @@ Result<std::unique_ptr<Server>> Server::bind(ServerOptions options) {
   return std::unique_ptr<Server>(new Server(std::move(impl)));
 }
 
-void Server::serve(GenerationService& service, const Tokenizer* tokenizer, std::string noTokenizerReason,
-                   const ChatTemplate* chatTemplate, std::string noTemplateReason) {
+void Server::serve(GenerationService& service, ModelText text) {
+  models().add({std::make_shared<ServedModel>(m_impl->options.servedModelName, service, std::move(text)), {}});
+  serve();
+}
+
+void Server::serve() {
   Impl& impl = *m_impl;
-  impl.events = std::make_shared<EventHub>(service, *impl.http);
+  impl.events = std::make_shared<EventHub>(impl.models, *impl.http);
+  impl.models.onChange([this] { notifyStateChanged(); });
   RouteOptions routes;
-  routes.modelName = impl.options.servedModelName;
   routes.apiKey = impl.options.apiKey;
   routes.maxRequests = impl.options.maxRequests;
   routes.requestTimeout = std::chrono::milliseconds(static_cast<int64_t>(impl.options.requestTimeout * 1e3));
   routes.schedule = [http = impl.http.get()](std::chrono::milliseconds delay, std::function<void()> work) {
     http->schedule(delay, std::move(work));
   };
-  routes.noTokenizerReason = std::move(noTokenizerReason);
-  routes.noTemplateReason = std::move(noTemplateReason);
-  impl.routes = std::make_unique<OpenAiRoutes>(service, tokenizer, chatTemplate, impl.events, std::move(routes));
+  impl.routes = std::make_unique<OpenAiRoutes>(impl.models, impl.events, std::move(routes));
   impl.http->serve([&routes = *impl.routes](const std::shared_ptr<HttpExchange>& exchange) { routes.handle(exchange); },
                    impl.options.threads);
   impl.serving = true;
 }
 
+ModelSet& Server::models() { return m_impl->models; }
 std::string Server::url() const { return m_impl->http->url(); }
 int Server::port() const { return m_impl->http->port(); }
 size_t Server::openConnections() const { return m_impl->http->openConnections(); }
@@ -60,6 +64,7 @@ void Server::stop(double seconds) {
   if (m_impl->events) m_impl->events->stop();
   m_impl->http->stop(seconds);
   if (m_impl->routes) m_impl->routes->stop();
+  m_impl->models.closeAll();
 }
 
 }  // namespace headroom::engine

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The HTTP face of the engine. It answers /health, /engine/state and /engine/events from the first moment (while weights load),
+// The HTTP face of the engines. It answers /health, /engine/state and /engine/events from the first moment (while weights load),
 // the OpenAI routes once the engine is ready (503 before).
 #pragma once
 
-#include "engine/server/generation_service.h"
 #include "engine/server/http_server.h"
-#include "engine/text/chat_template.h"
-#include "engine/text/tokenizer.h"
+#include "engine/server/model_set.h"
 
 #include <memory>
 #include <string>
@@ -19,7 +17,7 @@ struct ServerOptions {
   std::string apiKey;
   std::string servedModelName;
   int threads = 2;
-  int64_t maxRequests = 0;   // answered at the same time; others get 429. 0: no limit
+  int64_t maxRequests = 0;    // answered at the same time; others get 429. 0: no limit
   double requestTimeout = 0;  // seconds for a whole answer; 0: none
   HttpLimits limits;
 };
@@ -29,14 +27,15 @@ class Server {
   // Binds at once: an address in use is an Error that names it. Connections wait until serve().
   static Result<std::unique_ptr<Server>> bind(ServerOptions options);
   ~Server();
-  // Starts to answer. `tokenizer` and `chatTemplate` may be null: routes that need them give the reason. All must outlive the
-  // server.
-  void serve(GenerationService& service, const Tokenizer* tokenizer, std::string noTokenizerReason,
-             const ChatTemplate* chatTemplate, std::string noTemplateReason);
+  // Starts to answer with the models in models().
+  void serve();
+  // The same with one more, under the served name of the options. Both must outlive the server.
+  void serve(GenerationService& service, ModelText text);
+  ModelSet& models();
   std::string url() const;
   int port() const;
   void notifyStateChanged();  // thread-safe: sends a state event
-  // No new requests; running ones may finish for `seconds`, then everything closes.
+  // No new requests; running ones may finish for `seconds`, then everything closes, the models too.
   void stop(double seconds);
   size_t openConnections() const;
 

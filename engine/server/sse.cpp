@@ -19,9 +19,11 @@ std::string sseEvent(std::string_view json, std::string_view name) {
   return event.append("data: ").append(json).append("\n\n");
 }
 
+std::string EventHub::stateEvent() const { return sseEvent(dumpJson(stateJson(m_models)), "state"); }
+
 void EventHub::subscribe(const std::shared_ptr<HttpExchange>& exchange) {
   exchange->beginStream(200, "text/event-stream");
-  exchange->send(sseEvent(toJson(m_service.state()).dump(), "state"));
+  exchange->send(stateEvent());
   bool startTicking = false;
   {
     std::lock_guard lock(m_mutex);
@@ -36,7 +38,8 @@ void EventHub::subscribe(const std::shared_ptr<HttpExchange>& exchange) {
     }
   });
   if (!startTicking) return;
-  m_service.sampleMetrics();  // what happened while nobody listened belongs to no interval
+  if (const auto model = m_models.first())
+    model->service().sampleMetrics();  // what happened while nobody listened belongs to no interval
   m_http.schedule(kMetricsInterval, [hub = weak_from_this()] {
     if (const auto self = hub.lock()) self->tick();
   });
@@ -50,7 +53,7 @@ void EventHub::tick() {
       return;
     }
   }
-  broadcast(sseEvent(toJson(m_service.sampleMetrics()).dump(), "metrics"), true);
+  if (const auto model = m_models.first()) broadcast(sseEvent(toJson(model->service().sampleMetrics()).dump(), "metrics"), true);
   m_http.schedule(kMetricsInterval, [hub = weak_from_this()] {
     if (const auto self = hub.lock()) self->tick();
   });
@@ -62,7 +65,7 @@ void EventHub::stateChanged() {
     const auto self = hub.lock();
     if (!self) return;
     self->m_changePending = false;
-    self->broadcast(sseEvent(toJson(self->m_service.state()).dump(), "state"), false);
+    self->broadcast(self->stateEvent(), false);
   });
 }
 
@@ -88,7 +91,7 @@ void EventHub::stop() {
   }
   if (subscribers.empty()) return;  // also when stopped before: the service may be gone by now
   // The last state first, so that a subscriber hears of a failure that ends the server.
-  const auto last = std::make_shared<const std::string>(sseEvent(toJson(m_service.state()).dump(), "state"));
+  const auto last = std::make_shared<const std::string>(stateEvent());
   for (const auto& subscriber : subscribers)
     subscriber->post([subscriber, last] {
       subscriber->send(*last);

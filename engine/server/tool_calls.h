@@ -36,6 +36,7 @@ class ToolCallReader {
   void finish();  // the text is over
   std::string takeText();
   std::string takeReasoning();  // of Harmony's channels only
+  bool isReasoning() const { return m_state == State::Message && m_channel == "analysis"; }
   std::vector<Part> takeParts();
   size_t calls() const { return m_calls; }
 
@@ -80,6 +81,7 @@ class ReasoningReader {
   std::string push(std::string_view text);
   std::string finish();
   std::string takeReasoning();
+  bool isInside() const { return m_state == State::Inside; }
 
  private:
   enum class State { Start, Inside, After, Answer };

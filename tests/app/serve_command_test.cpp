@@ -226,6 +226,67 @@ class ServeCommandTest : public QObject {
     QCOMPARE(serve.exitStatus(), status);
   }
 
+  void servesSeveralModels() {
+    const QString embedding = QStringLiteral(HEADROOM_TEST_DATA "/models/embedding");
+    Serve serve(small(kModel, {"--served-model-name", "one", "--manage-models", "--also", embedding + " --tp 2 --max-model-len 48 --served-model-name two"}));
+    const json ready = serve.ready();
+    QVERIFY2(ready.is_object(), qPrintable(serve.errors()));
+    QCOMPARE(ready["model"].get<std::string>(), std::string("one"));
+    QCOMPARE(ready["models"].dump(), std::string(R"(["one","two"])"));
+    auto ask = [&](const char* method, const std::string& path, const std::string& body = {}) { return request(serve.port(), method, path, body); };
+    QCOMPARE(ask("POST", "/v1/completions", R"({"model": "one", "prompt": [1, 2, 3], "max_tokens": 4, "ignore_eos": true})").status, 200);
+    const RawResponse vector = ask("POST", "/v1/embeddings", R"({"model": "two", "input": [5, 6, 7]})");
+    QCOMPARE(vector.status, 200);
+    QCOMPARE(json::parse(vector.body)["data"][0]["embedding"].size(), 40u);
+    const RawResponse text = ask("POST", "/v1/completions", R"({"model": "two", "prompt": [5, 6, 7]})");
+    QCOMPARE(text.status, 400);
+    QVERIFY(json::parse(text.body)["error"]["code"] == "no_generation");
+    QVERIFY(json::parse(ask("POST", "/v1/embeddings", R"({"model": "one", "input": [5, 6, 7]})").body)["error"]["code"] == "no_embeddings");
+    // Both stand on the same device and stay below nine tenths of it together.
+    int64_t planned = 0;
+    const json state = json::parse(ask("GET", "/engine/state").body);
+    for (const char* name : {"one", "two"}) {
+      const json own = json::parse(ask("GET", std::string("/engine/state?model=") + name).body);
+      for (const json& rank : own["ranks"])
+        if (rank["device"] == "cpu:0")
+          for (const auto& [part, bytes] : rank["planned"].items()) planned += bytes.is_null() ? 0 : bytes.get<int64_t>();
+    }
+    QVERIFY2(planned > 0 && planned <= (int64_t{64} << 20) * 9 / 10, qPrintable(QString::number(planned)));
+    QCOMPARE(state["models"].size(), 2u);
+    // The devices are full: a third is refused with numbers, and fits once one is gone.
+    const std::string third = json{{"model", kModel.toStdString()}, {"name", "three"}, {"max_model_len", 64}, {"max_num_seqs", 4}, {"dtype", "float32"}}.dump();
+    const RawResponse refused = ask("POST", "/engine/models", third);
+    QCOMPARE(refused.status, 400);
+    QVERIFY2(refused.body.find("other models take") != std::string::npos, refused.body.c_str());
+    QCOMPARE(ask("DELETE", "/engine/models/two").status, 202);
+    QTRY_COMPARE_WITH_TIMEOUT(ask("GET", "/engine/models/two").status, 404, kPatience);
+    const RawResponse loaded = ask("POST", "/engine/models", third);
+    QVERIFY2(loaded.status == 202, loaded.body.c_str());
+    QTRY_COMPARE_WITH_TIMEOUT(ask("POST", "/v1/completions", R"({"model": "three", "prompt": [1, 2, 3], "max_tokens": 4, "ignore_eos": true})").status, 200, kPatience);
+    const RawResponse wrong = ask("POST", "/engine/models", R"({"model": "x", "max_model_length": 3})");
+    QCOMPARE(wrong.status, 400);
+    QVERIFY2(wrong.body.find("--max-model-length") != std::string::npos, wrong.body.c_str());
+    serve.signal(SIGTERM);
+    QCOMPARE(serve.exitStatus(), 0);
+  }
+
+  void refusesAlsoByName_data() {
+    QTest::addColumn<QString>("also");
+    QTest::addColumn<QString>("says");
+    QTest::newRow("no model") << "" << "MODEL";
+    QTest::newRow("no such file") << "/nowhere/model" << "/nowhere/model";
+    QTest::newRow("an option of the server") << kModel + " --port 3" << "--port";
+    QTest::newRow("the same name") << kModel << "twice";
+  }
+  void refusesAlsoByName() {
+    QFETCH(QString, also);
+    QFETCH(QString, says);
+    Serve serve(small(kModel, {"--also", also}));
+    QCOMPARE(serve.exitStatus(), 2);
+    const QString last = serve.errors().trimmed().section('\n', -1);
+    QVERIFY2(last.startsWith("headroom-engine: ") && last.contains(says), qPrintable(last));
+  }
+
   void namesAPortInUse() {
     Serve first(small());
     QVERIFY2(first.ready().is_object(), qPrintable(first.errors()));

@@ -115,6 +115,7 @@ class FakeService final : public GenerationService {
   MetricsSnapshot metrics() const override { return EngineMetrics(4096).snapshot(); }
   int64_t maxModelLen() const override { return 512; }
   int64_t vocabSize() const override { return kVocabulary; }
+  void drain() override { setPhase(EnginePhase::Draining); }
 
   void setPhase(EnginePhase phase, std::string error = {}) {
     std::lock_guard lock(m_mutex);
@@ -170,6 +171,12 @@ class FakeService final : public GenerationService {
     GenerationUpdate update;
     if (active.cancelled) {
       update.finish = FinishReason::Abort;
+      return update;
+    }
+    if (active.request.pooling) {  // the prompt's length in tokens, its last token, 3 and 4
+      update.embedding = {static_cast<float>(active.request.prompt.size()), static_cast<float>(active.request.prompt.back()), 3,
+                          4};
+      update.finish = FinishReason::Stop;
       return update;
     }
     if (m_failAfter >= 0 && active.made >= m_failAfter) {
@@ -252,12 +259,19 @@ class FakeService final : public GenerationService {
 // A server on a free port over a fake engine.
 struct FakeServer {
   explicit FakeServer(std::string reply = "Hello, world", ServerOptions options = {},
-                      std::chrono::microseconds tick = std::chrono::microseconds(200), std::string templateSource = "lines")
+                      std::chrono::microseconds tick = std::chrono::microseconds(200), std::string templateSource = "lines",
+                      std::optional<EmbeddingConfig> embedding = {})
       : chatTemplate(std::move(templateSource)), service(std::move(reply), tick) {
     options.port = 0;
     options.servedModelName = "fake";
     server = std::move(*Server::bind(std::move(options)));
-    server->serve(service, &tokenizer, {}, &chatTemplate, {});
+    server->serve(service, {.tokenizer = &tokenizer,
+                            .noTokenizerReason = {},
+                            .chatTemplate = &chatTemplate,
+                            .noTemplateReason = {},
+                            .embedding = std::move(embedding),
+                            .noEmbeddingReason = "This model makes text, no embeddings.",
+                            .embeddingSize = 4});
     port = server->port();
   }
   ~FakeServer() { server->stop(0); }

@@ -355,7 +355,7 @@ class OpenAiRoutesTest : public QObject {
     options.port = 0;
     options.servedModelName = "fake";
     auto server = std::move(*Server::bind(options));
-    server->serve(service, &tokenizer, {}, nullptr, "this model has no chat template");
+    server->serve(service, {&tokenizer, {}, nullptr, "this model has no chat template"});
     const RawResponse response = request(server->port(), "POST", kChatPath, chatBody().dump());
     QCOMPARE(response.status, 400);
     QVERIFY(response.body.find("this model has no chat template") != std::string::npos);
@@ -369,7 +369,7 @@ class OpenAiRoutesTest : public QObject {
     options.port = 0;
     options.servedModelName = "fake";
     auto server = std::move(*Server::bind(options));
-    server->serve(service, nullptr, "this model has no tokenizer", nullptr, {});
+    server->serve(service, {nullptr, "this model has no tokenizer", nullptr, {}});
     const Json answer = parsed(request(server->port(), "POST", kTextPath,
                                        textBody({{"prompt", {1, 2}}, {"max_tokens", 2}, {"return_token_ids", true}}).dump()));
     QCOMPARE(answer["choices"][0]["token_ids"].dump(), std::string("[72,101]"));
@@ -577,11 +577,10 @@ class OpenAiRoutesTest : public QObject {
 
   void saysWhatItDoesNotOffer() {
     FakeServer server;
-    QVERIFY(parsed(server.post("/v1/responses", {{"input", "x"}}))["error"]["message"].get<std::string>().find("Chat completions") != std::string::npos);
-    const RawResponse embeddings = server.post("/v1/embeddings", {{"input", "x"}});
-    QCOMPARE(embeddings.status, 404);
-    QVERIFY(parsed(embeddings)["error"]["message"].get<std::string>().find("pooling") != std::string::npos);
-    QVERIFY(parsed(embeddings)["error"]["code"] == "not_offered");
+    const RawResponse files = server.get("/v1/files");
+    QCOMPARE(files.status, 404);
+    QVERIFY(parsed(files)["error"]["message"].get<std::string>().find("keeps no files") != std::string::npos);
+    QVERIFY(parsed(files)["error"]["code"] == "not_offered");
   }
 };
 

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+// Several models behind one port: requests go by name, models come and go while others serve.
+#include "tests/engine/fake_engine.h"
+
+#include <QtTest>
+
+#include <fmt/format.h>
+
+using namespace headroom;
+using namespace headroom::test;
+using Json = nlohmann::ordered_json;
+using namespace std::chrono_literals;
+
+namespace {
+
+// A scripted model that a set may own.
+struct Script {
+  Script(std::string reply, std::chrono::microseconds tick) : service(std::move(reply), tick) {}
+  ByteTokenizer tokenizer;
+  LineTemplate chatTemplate;
+  FakeService service;
+  std::atomic<int> closed{0};
+};
+
+LoadedModel modelOf(const std::shared_ptr<Script>& script, const std::string& name) {
+  ModelText text;
+  text.tokenizer = &script->tokenizer;
+  text.chatTemplate = &script->chatTemplate;
+  auto served = std::make_shared<ServedModel>(name, script->service, std::move(text));
+  return {std::shared_ptr<ServedModel>(served.get(), [served, script](ServedModel*) {}), [script] { ++script->closed; }};
+}
+
+// A server of the models "a" and "b".
+struct TwoModels {
+  explicit TwoModels(bool manages = false, ServerOptions options = {}) {
+    options.port = 0;
+    server = std::move(*Server::bind(std::move(options)));
+    server->models().add(modelOf(a, "a"));
+    server->models().add(modelOf(b, "b"));
+    if (manages)
+      server->models().allowLoading([this](const Json& request) -> ApiResult<LoadedModel> {
+        if (request.value("model", "") == "too large")
+          return tl::unexpected(
+              ApiError{400, "rank 0: found a budget of 1 GiB, expected 2 GiB.", "model", "invalid_request_error", {}});
+        loaded.push_back(std::make_shared<Script>("From " + request.value("name", ""), 200us));
+        return modelOf(loaded.back(), request.value("name", ""));
+      });
+    server->serve();
+  }
+  ~TwoModels() { server->stop(0); }
+  RawResponse ask(const std::string& method, const std::string& path, const Json& body = nullptr) const {
+    return request(server->port(), method, path, body.is_null() ? std::string() : body.dump());
+  }
+  std::string textFrom(const Json& model) const {
+    Json body{{"prompt", "x"}, {"max_tokens", 50}};
+    if (!model.is_null()) body["model"] = model;
+    const Json answer = parsed(ask("POST", "/v1/completions", body));
+    return answer.contains("choices") ? answer["choices"][0]["text"].get<std::string>()
+                                      : answer["error"]["message"].get<std::string>();
+  }
+
+  std::shared_ptr<Script> a = std::make_shared<Script>("From a", 200us), b = std::make_shared<Script>("From b", 200us);
+  std::vector<std::shared_ptr<Script>> loaded;
+  std::unique_ptr<Server> server;
+};
+
+}  // namespace
+
+class ModelSetTest : public QObject {
+  Q_OBJECT
+
+ private slots:
+  void requestsGoByName() {
+    TwoModels models;
+    QCOMPARE(models.textFrom("a"), std::string("From a"));
+    QCOMPARE(models.textFrom("b"), std::string("From b"));
+    QCOMPARE(models.textFrom(nullptr), std::string("From a"));
+    QCOMPARE(models.textFrom("c"), std::string("The model \"c\" does not exist; this server has \"a\", \"b\"."));
+    const Json list = parsed(models.ask("GET", "/v1/models"));
+    QCOMPARE(list["data"].size(), 2u);
+    QVERIFY(list["data"][1]["id"] == "b");
+    QVERIFY(parsed(models.ask("GET", "/v1/models/b"))["id"] == "b");
+    QCOMPARE(models.ask("GET", "/v1/models/c").status, 404);
+    for (const char* path : {"/v1/chat/completions", "/v1/responses"}) {
+      const Json body{{"model", "b"}, {"input", "x"}, {"messages", Json::array({{{"role", "user"}, {"content", "x"}}})}};
+      Json own = body;
+      own.erase(std::string(path) == "/v1/responses" ? "messages" : "input");
+      QVERIFY(parsed(models.ask("POST", path, own)).dump().find("From b") != std::string::npos);
+    }
+    QCOMPARE(models.ask("POST", "/tokenize", {{"model", "b"}, {"prompt", "x"}}).status, 200);
+  }
+
+  void stateAndMetricsAreOfEachModel() {
+    TwoModels models;
+    const Json state = parsed(models.ask("GET", "/engine/state"));
+    QCOMPARE(state["models"].size(), 2u);
+    QVERIFY(state["models"][0]["name"] == "a" && state["models"][1]["name"] == "b" && state["models"][1]["phase"] == "ready");
+    models.b->service.setPhase(EnginePhase::Failed, "rank 0 died");
+    QVERIFY(parsed(models.ask("GET", "/engine/state"))["phase"] == "ready");
+    QVERIFY(parsed(models.ask("GET", "/engine/state?model=b"))["phase"] == "failed");
+    QCOMPARE(models.ask("GET", "/engine/state?model=c").status, 404);
+    // The others go on.
+    QCOMPARE(models.ask("GET", "/health").status, 200);
+    QCOMPARE(models.textFrom("a"), std::string("From a"));
+    QCOMPARE(models.ask("POST", "/v1/completions", {{"model", "b"}, {"prompt", "x"}}).status, 503);
+    QCOMPARE(parsed(models.ask("GET", "/v1/models"))["data"].size(), 1u);
+    const std::string metrics = models.ask("GET", "/metrics").body;
+    const std::string family = "# TYPE headroom:num_requests_running gauge\n";
+    const size_t at = metrics.find(family);
+    QVERIFY(at != std::string::npos && metrics.find(family, at + 1) == std::string::npos);
+    QCOMPARE(
+        metrics.substr(at + family.size(), 150).substr(0, 103),
+        std::string(
+            "headroom:num_requests_running{model_name=\"a\"} 0\nheadroom:num_requests_running{model_name=\"b\"} 0\n# HELP "));
+  }
+
+  void modelsStayUnlessTheServerMayManageThem() {
+    TwoModels models;
+    for (const auto& [method, path] : {std::pair{"POST", "/engine/models"}, std::pair{"DELETE", "/engine/models/b"}}) {
+      const RawResponse refused = models.ask(method, path, {{"model", "x"}});
+      QCOMPARE(refused.status, 403);
+      QVERIFY(parsed(refused)["error"]["message"].get<std::string>().find("--manage-models") != std::string::npos);
+    }
+    QCOMPARE(parsed(models.ask("GET", "/engine/models"))["data"].size(), 2u);
+    ServerOptions options;
+    options.apiKey = "secret";
+    TwoModels guarded(true, std::move(options));
+    QCOMPARE(guarded.ask("POST", "/engine/models", {{"model", "x"}, {"name", "c"}}).status, 401);
+    QCOMPARE(guarded.ask("DELETE", "/engine/models/a").status, 401);
+  }
+
+  void loadsAndUnloads() {
+    TwoModels models(true);
+    const RawResponse loaded = models.ask("POST", "/engine/models", {{"model", "/models/c"}, {"name", "c"}});
+    QCOMPARE(loaded.status, 202);
+    QVERIFY(parsed(loaded)["name"] == "c");
+    QCOMPARE(models.textFrom("c"), std::string("From c"));
+    const RawResponse again = models.ask("POST", "/engine/models", {{"model", "/models/c"}, {"name", "c"}});
+    QCOMPARE(again.status, 409);
+    QCOMPARE(models.loaded[1]->closed.load(), 1);  // what was started for nothing is ended
+    const RawResponse large = models.ask("POST", "/engine/models", {{"model", "too large"}, {"name", "d"}});
+    QCOMPARE(large.status, 400);
+    QVERIFY(parsed(large)["error"]["message"].get<std::string>().find("2 GiB") != std::string::npos);
+    QCOMPARE(models.ask("DELETE", "/engine/models/c").status, 202);
+    QVERIFY(eventually([&] { return models.ask("GET", "/engine/models/c").status == 404; }));
+    QCOMPARE(models.loaded[0]->closed.load(), 1);
+    QCOMPARE(models.ask("DELETE", "/engine/models/c").status, 404);
+    QCOMPARE(models.ask("DELETE", "/engine/models/a?timeout=soon").status, 400);
+    // Without the first one, requests without a name mean the next.
+    QCOMPARE(models.ask("DELETE", "/engine/models/a").status, 202);
+    QVERIFY(eventually([&] { return models.a->closed == 1; }));
+    QCOMPARE(models.textFrom(nullptr), std::string("From b"));
+    QCOMPARE(models.ask("DELETE", "/engine/models/b").status, 202);
+    QVERIFY(eventually([&] { return models.b->closed == 1; }));
+    QCOMPARE(models.ask("GET", "/health").status, 503);
+    QCOMPARE(models.ask("GET", "/engine/state").status, 200);
+    QCOMPARE(models.ask("POST", "/v1/completions", {{"prompt", "x"}}).status, 503);
+    QCOMPARE(models.ask("POST", "/engine/models", {{"model", "/models/e"}, {"name", "e"}}).status, 202);
+    QCOMPARE(models.textFrom(nullptr), std::string("From e"));
+  }
+
+  void aLeavingModelFinishesWhatRuns() {
+    TwoModels models(true);
+    const auto steady = std::make_shared<Script>("From c", 5ms);
+    models.server->models().add(modelOf(steady, "c"));
+    const std::string body = Json{{"model", "c"}, {"prompt", "x"}, {"max_tokens", 400}, {"ignore_eos", true}}.dump();
+    RawClient client(models.server->port());
+    client.send(fmt::format("POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n\r\n{}", body.size(), body));
+    QVERIFY(eventually([&] { return steady->service.active() == 1; }));
+    QCOMPARE(models.ask("DELETE", "/engine/models/c?timeout=60").status, 202);
+    QVERIFY(parsed(models.ask("GET", "/engine/models/c"))["phase"] == "draining");
+    QCOMPARE(models.ask("POST", "/v1/completions", {{"model", "c"}, {"prompt", "x"}}).status, 404);
+    QVERIFY(eventually([&] { return steady->closed == 1; }));
+    QCOMPARE(steady->service.active(), size_t{0});
+    QCOMPARE(steady->service.cancelled(), size_t{0});
+  }
+
+  void aLeavingModelIsEndedAtItsLimit() {
+    TwoModels models(true);
+    models.server->models().add(modelOf(slow, "slow"));
+    const std::string body = Json{{"model", "slow"}, {"prompt", "x"}, {"max_tokens", 400}, {"ignore_eos", true}}.dump();
+    RawClient client(models.server->port());
+    client.send(fmt::format("POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n\r\n{}", body.size(), body));
+    QVERIFY(eventually([&] { return slow->service.active() == 1; }));
+    QCOMPARE(models.ask("DELETE", "/engine/models/slow?timeout=0").status, 202);
+    QVERIFY(eventually([&] { return slow->closed == 1; }));
+    QCOMPARE(slow->service.active(), size_t{1});  // a scripted engine ends nothing; a real one gives Abort
+    client.closeNow();
+    QVERIFY(eventually([&] { return slow->service.active() == 0; }));
+  }
+
+ private:
+  std::shared_ptr<Script> slow = std::make_shared<Script>("From slow", 20ms);
+};
+
+QTEST_APPLESS_MAIN(ModelSetTest)
+#include "model_set_test.moc"
