@@ -11,7 +11,8 @@ if(NOT CMAKE_BUILD_TYPE)
 endif()
 find_program(HEADROOM_CCACHE ccache)
 if(HEADROOM_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${HEADROOM_CCACHE})
+  # Files that use compiled headers are kept too.
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${HEADROOM_CCACHE})
 endif()
 # moc 6.4 cannot parse the concepts of the standard library; without the compiler's predefines it does not meet them.
 set(CMAKE_AUTOMOC_COMPILER_PREDEFINES OFF)
