@@ -2,6 +2,7 @@
 #include "app/engine/model_loader.h"
 
 #include "core/launch/planner.h"
+#include "core/memory/cuda_types.h"
 #include "core/model/embedding_config.h"
 #include "core/model/held_weights.h"
 #include "engine/device/backend_registry.h"
@@ -34,9 +35,9 @@ Result<std::optional<DType>> readDType(const std::string& option, const std::str
 Result<std::optional<DType>> readKvDType(const std::string& text, DeviceKind device) {
   const auto dtype = parseDType(text);
   if (dtype != DType::F8E4M3 && dtype != DType::F8E5M2 && dtype != DType::I8) return readDType("--kv-cache-dtype", text);
-  if (device == DeviceKind::Cpu) return dtype;
-  return failure("--kv-cache-dtype", text + " on CUDA", "auto, float32, float16 or bfloat16",
-                 "8-bit caches run on host devices: --device cpu");
+  if (device == DeviceKind::Cpu || cudaHoldsCache(*dtype)) return dtype;
+  return failure("--kv-cache-dtype", text + " on CUDA", "auto, float32, float16, bfloat16, fp8_e4m3 or fp8_e5m2",
+                 "int8 caches run on host devices: --device cpu");
 }
 
 Result<std::vector<int>> readGpus(const std::string& text) {

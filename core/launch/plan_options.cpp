@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Options after defaults, for each engine; what cannot be honoured is refused by name.
 #include "core/launch/evaluator.h"
+#include "core/memory/cuda_types.h"
 #include "core/memory/sglang_memory.h"
 #include "core/memory/vllm_memory.h"
 
@@ -10,8 +11,6 @@
 namespace headroom {
 namespace {
 
-// Defaults of Headroom's engine, on host devices and on GPUs.
-constexpr int64_t kHostSequences = 16, kHostBatchedTokens = 512, kGpuSequences = 256, kGpuBatchedTokens = 2048;
 constexpr double kUtilization = 0.9;
 constexpr int64_t kLeastModelLen = 256;
 constexpr int64_t kUnknownPositions = 4096;  // where a model names no limit
@@ -141,24 +140,29 @@ Result<ResolvedOptions> resolveHeadroomDefaults(const ModelSource& model, const 
   }
   resolved.kvCacheDType = options.kvCacheDType.value_or(resolved.dtype);
   const bool host = hostOnly(machine);
-  if (resolved.kvCacheDType == DType::I8 && !host)
-    return failure("--kv-cache-dtype", "int8 on GPUs", "auto, float32, float16, bfloat16, fp8_e4m3 or fp8_e5m2",
-                   "int8 caches run on host devices");
   if (!isComputeType(resolved.kvCacheDType) && resolved.kvCacheDType != DType::F8E4M3 && resolved.kvCacheDType != DType::F8E5M2 &&
       resolved.kvCacheDType != DType::I8) {
     return failure("--kv-cache-dtype", std::string(dtypeName(resolved.kvCacheDType)),
                    "auto, float32, float16, bfloat16, fp8_e4m3, fp8_e5m2 or int8");
   }
+  if (!host && !cudaHoldsCache(resolved.kvCacheDType))
+    return failure("--kv-cache-dtype", "int8 on GPUs", "auto, float32, float16, bfloat16, fp8_e4m3 or fp8_e5m2",
+                   "int8 caches run on host devices");
   if (config.quantization) resolved.quantization = config.quantization->method;
-  resolved.maxNumSeqs = options.maxNumSeqs.value_or(host ? kHostSequences : kGpuSequences);
-  resolved.maxNumBatchedTokens = options.maxNumBatchedTokens.value_or(host ? kHostBatchedTokens : kGpuBatchedTokens);
-  resolved.gpuMemoryUtilization = options.gpuMemoryUtilization.value_or(kUtilization);
+  const HeadroomDefaults defaults = headroomDefaults(host);
+  resolved.maxNumSeqs = options.maxNumSeqs.value_or(defaults.maxNumSeqs);
+  resolved.maxNumBatchedTokens = options.maxNumBatchedTokens.value_or(defaults.maxNumBatchedTokens);
+  resolved.gpuMemoryUtilization = options.gpuMemoryUtilization.value_or(defaults.gpuMemoryUtilization);
   resolved.enforceEager = options.enforceEager || host;  // host devices record nothing
   resolved.concurrency = options.concurrency;
   resolved.inputLen = options.inputLen.value_or(0);
   resolved.outputLen = options.outputLen.value_or(0);
   resolved.maxModelLen = options.maxModelLen.value_or(positionsOf(config));
   return resolved;
+}
+
+HeadroomDefaults headroomDefaults(bool hostDevices) {
+  return hostDevices ? HeadroomDefaults{16, 512, kUtilization} : HeadroomDefaults{256, 2048, kUtilization};
 }
 
 Result<ResolvedOptions> resolveHeadroomOptions(const ModelSource& model, const Machine& machine, const PlanOptions& options,

@@ -32,6 +32,12 @@ inline bool cudaHolds(DType type) {
 inline constexpr const char* kCudaTypes =
     "float32, float16, bfloat16, Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q2_K to Q6_K, IQ4_NL, IQ4_XS or MXFP4";
 
+// Types of the KV cache there.
+inline bool cudaHoldsCache(DType type) {
+  return type == DType::F32 || type == DType::F16 || type == DType::BF16 || type == DType::F8E4M3 || type == DType::F8E5M2;
+}
+inline constexpr const char* kCudaCacheTypes = "float32, float16, bfloat16, fp8_e4m3 or fp8_e5m2";
+
 // The first tensor that CUDA devices would have to hold in another type; null: none.
 inline const TensorEntry* heldByNoCudaDevice(const ModelSource& model, DType computeDType) {
   for (const TensorEntry& tensor : model.inventory.tensors)

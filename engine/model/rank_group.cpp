@@ -203,8 +203,8 @@ struct RankGroup::Impl {
       return failure(other->name,
                      fmt::format("element type {} on CUDA devices", dtypeName(loadedDType(*other, limits.computeDType))),
                      kCudaTypes, "open the model in another quantization, or use --device cpu");
-    if (usesCuda() && (limits.kvDType == DType::F8E5M2 || limits.kvDType == DType::I8))
-      return failure("--kv-cache-dtype", limits.kvDType == DType::I8 ? "int8 on CUDA devices" : "fp8_e5m2 on CUDA devices", "float32, float16, bfloat16 or fp8_e4m3");
+    if (usesCuda() && !cudaHoldsCache(limits.kvDType))
+      return failure("--kv-cache-dtype", std::string(dtypeName(limits.kvDType)) + " on CUDA devices", kCudaCacheTypes);
     if (!model.config.missingInEngine.empty())
       return failure(model.config.name, fmt::format("{}", fmt::join(model.config.missingInEngine, ", ")),
                      "parts that this engine's decoder has");

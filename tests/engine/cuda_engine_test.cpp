@@ -232,6 +232,48 @@ class CudaEngineTest : public QObject {
              fmt::format("mean difference {}", sum / static_cast<double>(count)).c_str());
   }
 
+  // A cache of 8-bit floats holds what the host's holds: in float32 both compute the same from it.
+  void eightBitCachesAreTheHostsOwn_data() {
+    QTest::addColumn<std::string>("model");
+    QTest::addColumn<int>("type");
+    for (const DType type : {DType::F8E4M3, DType::F8E5M2})
+      for (const char* model : {"llama", "deepseek_v3"})
+        QTest::newRow(fmt::format("{} {}", model, dtypeName(type)).c_str()) << std::string(model) << static_cast<int>(type);
+  }
+  void eightBitCachesAreTheHostsOwn() {
+    QFETCH(std::string, model);
+    QFETCH(int, type);
+    const std::vector<ReferenceCase> cases = readReference(kModels + model + "/expected.json");
+    const auto run = [&](bool onDevice, std::vector<std::vector<std::vector<float>>>& logprobs) {
+      EngineLimits limits = smallLimits();
+      limits.kvDType = static_cast<DType>(type);
+      auto driver = StepDriver::make(kModels + model, 2, 1, limits);
+      QVERIFY2(driver.has_value(), driver ? "" : driver.error().message().c_str());
+      StepDriver& d = **driver;
+      if (onDevice) d.cuda = open(CUDA_EMULATED, 2);
+      QCOMPARE(d.cuda != nullptr, onDevice);
+      d.start();
+      QVERIFY2(d.waitLoaded(), d.failure ? d.failure->message().c_str() : "not loaded in time");
+      for (const ReferenceCase& reference : cases) d.add(reference.prompt, 1);
+      QVERIFY2(d.generate(d.all(), 1, 7), d.failure ? d.failure->message().c_str() : "no answer in time");
+      for (const auto& sequence : d.sequences) logprobs.push_back(sequence.logprobs);
+    };
+    std::vector<std::vector<std::vector<float>>> host, device;
+    run(false, host);
+    run(true, device);
+    QCOMPARE(device.size(), host.size());
+    double sum = 0;
+    int64_t count = 0;
+    for (size_t i = 0; i < host.size(); ++i) {
+      QCOMPARE(device[i].size(), host[i].size());
+      for (size_t position = 0; position < host[i].size(); ++position)
+        for (size_t token = 0; token < host[i][position].size(); ++token, ++count)
+          sum += std::abs(host[i][position][token] - device[i][position][token]);
+    }
+    QVERIFY(count > 0);
+    QVERIFY2(sum / static_cast<double>(count) < 0.002, fmt::format("mean difference {}", sum / static_cast<double>(count)).c_str());
+  }
+
   // Every access of every kernel of a run, each buffer an allocation of its own: no race, nothing out of bounds.
   void checkedRunIsClean() {
     qputenv("HEADROOM_CUDA_SEPARATE_ALLOCATIONS", "1");

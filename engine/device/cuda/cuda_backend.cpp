@@ -433,7 +433,8 @@ void CudaBackend::pagedAttention(TensorView out, TensorView q, const KvLayerView
   call.kvHeadBegin = params.kvHeadBegin;
   call.groupSize = params.groupSize;
   call.sinks = params.sinks;
-  const DType type = cache.dtype == DType::F8E4M3 ? roundedType() : cache.dtype;
+  const bool eightBits = cache.dtype == DType::F8E4M3 || cache.dtype == DType::F8E5M2;
+  const DType type = eightBits ? roundedType() : cache.dtype;
   const bool rounds = !m_options.exact && computesIn(type) && cache.headDim % 16 == 0 && cache.vHeadDim % 16 == 0;
   if (rounds) {
     call.q = rounded(q, type);
