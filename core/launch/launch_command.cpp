@@ -3,6 +3,7 @@
 #include "core/launch/planner.h"
 
 #include <algorithm>
+#include <cctype>
 #include <set>
 
 namespace headroom {
@@ -105,6 +106,11 @@ int64_t requestsPerServer(const ResolvedOptions& options, int dp) {
   return ceilDiv(std::max<int64_t>(1, options.concurrency), dp);
 }
 
+// As servers spell them: 8-bit floats have their own names.
+std::string cacheName(DType type) {
+  return type == DType::F8E4M3 ? "fp8_e4m3" : type == DType::F8E5M2 ? "fp8_e5m2" : std::string(dtypeName(type));
+}
+
 LaunchCommand headroomCommand(const PlanReport& report, const LayoutPlan& layout, const std::string& model) {
   const ResolvedOptions& options = report.options;
   const bool host = report.machine.gpus.front().spec.hostDevice;
@@ -126,7 +132,17 @@ LaunchCommand headroomCommand(const PlanReport& report, const LayoutPlan& layout
     command.option("--gpus", gpuList(layout), "the GPUs of the ranks, in their order");
   }
   command.option("--max-model-len", std::to_string(options.maxModelLen), "tokens of one request, prompt and answer");
+  const HeadroomDefaults defaults = headroomDefaults(host);
+  if (options.maxNumSeqs != defaults.maxNumSeqs)
+    command.option("--max-num-seqs", std::to_string(options.maxNumSeqs), "sequences in one step");
+  if (options.maxNumBatchedTokens != defaults.maxNumBatchedTokens)
+    command.option("--max-num-batched-tokens", std::to_string(options.maxNumBatchedTokens), "tokens in one step");
+  if (options.gpuMemoryUtilization != defaults.gpuMemoryUtilization)
+    command.option("--gpu-memory-utilization", fmt::format("{:g}", options.gpuMemoryUtilization),
+                   "share of each device's memory to use");
   command.option("--dtype", std::string(dtypeName(options.dtype)), "type of weights and arithmetic");
+  if (options.kvCacheDType != options.dtype)
+    command.option("--kv-cache-dtype", cacheName(options.kvCacheDType), "type of the KV cache");
   if (options.enforceEager && !host) command.option("--enforce-eager", "", "no CUDA graphs: less memory, slower decoding");
   return command.take();
 }
@@ -157,11 +173,8 @@ LaunchCommand vllmCommand(const PlanReport& report, const LayoutPlan& layout, co
   if (options.dtype != report.model.dtype)
     command.option("--dtype", std::string(dtypeName(options.dtype)), "type of weights and arithmetic");
   if (options.kvCacheDType != options.dtype) {
-    const bool eight = dtypeInfo(options.kvCacheDType).blockBytes == 1;
-    command.option(
-        "--kv-cache-dtype",
-        eight ? (options.kvCacheDType == DType::F8E5M2 ? "fp8_e5m2" : "fp8") : std::string(dtypeName(options.kvCacheDType)),
-        "type of the KV cache");
+    command.option("--kv-cache-dtype", options.kvCacheDType == DType::F8E4M3 ? "fp8" : cacheName(options.kvCacheDType),
+                   "type of the KV cache");
   }
   if (!options.quantization.empty() && !report.model.quantization)
     command.option("--quantization", options.quantization, "made while loading");
@@ -202,9 +215,11 @@ LaunchCommand sgLangCommand(const PlanReport& report, const LayoutPlan& layout, 
   }
   command.option("--context-length", std::to_string(options.maxModelLen), "tokens of one request, prompt and answer");
   if (options.kvCacheDType != options.dtype && dtypeInfo(options.kvCacheDType).blockBytes == 1)
-    command.option("--kv-cache-dtype", options.kvCacheDType == DType::F8E5M2 ? "fp8_e5m2" : "fp8_e4m3", "type of the KV cache");
+    command.option("--kv-cache-dtype", cacheName(options.kvCacheDType), "type of the KV cache");
   if (options.dtype != report.model.dtype)
     command.option("--dtype", std::string(dtypeName(options.dtype)), "type of weights and arithmetic");
+  if (!options.quantization.empty() && !report.model.quantization)
+    command.option("--quantization", options.quantization, "made while loading");
   if (nodes > 1)
     command.onNodes(nodes, [](int node) { return fmt::format(" --node-rank {}", node); });
   else
@@ -243,6 +258,14 @@ LaunchCommand tensorRtCommand(const PlanReport& report, const LayoutPlan& layout
   return command.take();
 }
 
+// As llama.cpp spells types: "f16", "q8_0".
+std::string ggmlName(DType type) {
+  if (type == DType::F32 || type == DType::F16 || type == DType::BF16) return type == DType::F32 ? "f32" : type == DType::F16 ? "f16" : "bf16";
+  std::string name(dtypeName(type));
+  std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return name;
+}
+
 LaunchCommand llamaCppCommand(const PlanReport& report, const LayoutPlan& layout, const std::string& model) {
   const ResolvedOptions& options = report.options;
   CommandText command("llama-server");
@@ -266,8 +289,8 @@ LaunchCommand llamaCppCommand(const PlanReport& report, const LayoutPlan& layout
   command.option("-c", std::to_string(options.maxModelLen * requests), "tokens of all requests together");
   command.option("-np", std::to_string(requests), "requests at once");
   if (options.kvCacheDType != DType::F16) {
-    command.option("-ctk", std::string(dtypeName(options.kvCacheDType)), "type of the cached keys");
-    command.option("-ctv", std::string(dtypeName(options.kvCacheDType)), "type of the cached values");
+    command.option("-ctk", ggmlName(options.kvCacheDType), "type of the cached keys");
+    command.option("-ctv", ggmlName(options.kvCacheDType), "type of the cached values");
   }
   command.inDocker("ghcr.io/ggml-org/llama.cpp:server-cuda", "", each < report.machine.size() ? gpus : "", model, 8080);
   return command.take();

@@ -138,6 +138,13 @@ struct ResolvedOptions {
   std::vector<MemoryCorrection> corrections;
 };
 
+// What Headroom's engine takes where no option says otherwise, on host devices or on GPUs.
+struct HeadroomDefaults {
+  int64_t maxNumSeqs = 0, maxNumBatchedTokens = 0;
+  double gpuMemoryUtilization = 0.9;
+};
+HeadroomDefaults headroomDefaults(bool hostDevices);
+
 struct PlanReport {
   ModelConfig model;
   int64_t parameters = 0;

@@ -57,6 +57,51 @@ class LaunchCommandTest : public QObject {
              docker.c_str());
   }
 
+  // A command starts what was planned: what differs from the engine's defaults is in it, and nothing else.
+  void headroomsCommandSaysWhatThePlanTook() {
+    const ModelSource model = makeModel(qwen72Shape());
+    PlanOptions options;
+    options.maxModelLen = 8192;
+    const Machine machine = *parseMachine("6xA800-80GB", {6, 2_GiB});
+    const auto text = [&] {
+      const auto report = planModel(model, machine, options);
+      return launchCommand(*report, *report->find(2, 2, 1), "model")->text;
+    };
+    QCOMPARE(text(), std::string("headroom-engine serve model --tp 2 --pp 2 --gpus 0,1,2,3 --max-model-len 8192 --dtype bfloat16"));
+    options.kvCacheDType = DType::F8E4M3;
+    options.maxNumSeqs = 32;
+    options.maxNumBatchedTokens = 4096;
+    options.gpuMemoryUtilization = 0.85;
+    options.enforceEager = true;
+    QCOMPARE(text(), std::string("headroom-engine serve model --tp 2 --pp 2 --gpus 0,1,2,3 --max-model-len 8192 --max-num-seqs 32 "
+                                 "--max-num-batched-tokens 4096 --gpu-memory-utilization 0.85 --dtype bfloat16 "
+                                 "--kv-cache-dtype fp8_e4m3 --enforce-eager"));
+  }
+
+  void llamaCppSpellsTypesItsOwnWay() {
+    const ModelSource model = makeModel(qwen72Shape());
+    const auto text = [&](DType type) {
+      PlanOptions options;
+      options.engine = *parseEngine("llama.cpp");
+      options.maxModelLen = 8192;
+      options.kvCacheDType = type;
+      const auto report = planModel(model, *parseMachine("6xA800-80GB", {6, 2_GiB}), options);
+      return report ? launchCommand(*report, *report->find(1, 3, 1), "model")->text : report.error().message();
+    };
+    QVERIFY2(has(text(DType::Q8_0), "-ctk q8_0 -ctv q8_0"), text(DType::Q8_0).c_str());
+    QVERIFY2(has(text(DType::BF16), "-ctk bf16 -ctv bf16"), text(DType::BF16).c_str());
+  }
+
+  void sgLangQuantizesWhileLoadingWhereThePlanDoes() {
+    PlanOptions options;
+    options.engine = *parseEngine("sglang");
+    options.quantization = "fp8";
+    const auto report = planModel(makeModel(qwen72Shape()), *parseMachine("6xA800-80GB", {6, 2_GiB}), options);
+    QVERIFY2(report.has_value(), report ? "" : report.error().message().c_str());
+    const std::string text = launchCommand(*report, *report->find(2, 1, 1), "model")->text;
+    QVERIFY2(has(text, "--quantization fp8"), text.c_str());
+  }
+
   // 72B AWQ on six cards of 12 GB: the ends hold 2.5 GB each besides, so that 13 or 14 layers everywhere leave little for the cache.
   void partitionIsBalancedByBytes() {
     const auto model = openModel("Qwen/Qwen2.5-72B-Instruct-AWQ");

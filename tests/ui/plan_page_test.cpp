@@ -129,6 +129,38 @@ class PlanPageTest : public QObject {
     QCOMPARE(graphs(), int64_t{0});
   }
 
+  // Each engine is offered the cache types that it takes on these devices, and the plan is made with the chosen one.
+  void cacheTypesAreTheEnginesOwn() {
+    const auto offered = [this] {
+      QStringList types;
+      for (int i = 0; i < part<QComboBox>("kvDType")->count(); ++i)
+        if (const QVariant type = part<QComboBox>("kvDType")->itemData(i); type.isValid())
+          types << QString::fromUtf8(dtypeName(static_cast<DType>(type.toInt())).data());
+      return types.join(QLatin1Char(' '));
+    };
+    openStory(static_cast<int>(EngineKind::Headroom));
+    QCOMPARE(offered(), QStringLiteral("float32 float16 bfloat16 float8_e4m3 float8_e5m2"));
+    const int64_t before = *m_session->report()->kvBytesPerToken;
+    auto* box = part<QComboBox>("kvDType");
+    box->setCurrentIndex(box->findData(static_cast<int>(DType::F8E5M2)));
+    QTRY_VERIFY_WITH_TIMEOUT(m_session->report() && !m_session->isPlanning(), kPlanTimeoutMs);
+    QCOMPARE(*m_session->report()->kvBytesPerToken * 2, before);
+    auto* engine = part<QComboBox>("engine");
+    engine->setCurrentIndex(engine->findData(static_cast<int>(EngineKind::LlamaCpp)));
+    QCOMPARE(offered(), QStringLiteral("float32 float16 bfloat16 Q8_0 Q4_1 Q4_0"));
+    engine->setCurrentIndex(engine->findData(static_cast<int>(EngineKind::Vllm)));
+    QCOMPARE(offered(), QStringLiteral("bfloat16 float16 float8_e4m3 float8_e5m2"));
+    // int8 runs on host devices alone: it goes with them, and the plan is made without it.
+    engine->setCurrentIndex(engine->findData(static_cast<int>(EngineKind::Headroom)));
+    m_page->machineBar().machineRequested(QStringLiteral("local"));
+    QVERIFY2(offered().endsWith(QStringLiteral(" int8")), qPrintable(offered()));
+    box->setCurrentIndex(box->findData(static_cast<int>(DType::I8)));
+    m_page->machineBar().machineRequested(QStringLiteral("6xA800-80GB"));
+    QCOMPARE(offered(), QStringLiteral("float32 float16 bfloat16 float8_e4m3 float8_e5m2"));
+    QTRY_VERIFY_WITH_TIMEOUT(m_session->report() && !m_session->isPlanning(), kPlanTimeoutMs);
+    QCOMPARE(*m_session->report()->kvBytesPerToken, before);
+  }
+
   void detailsExplainTheSelectedCell() {
     openStory(static_cast<int>(EngineKind::Vllm));
     m_page->selectLayout(6, 1, 1);

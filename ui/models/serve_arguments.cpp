@@ -78,6 +78,13 @@ LaunchRequest launchRequest(const PlanReport& report, const LayoutPlan& layout, 
     // Seventeen digits carry the bytes exactly.
     add(arguments, "--device-memory",
         QString::number(static_cast<double>(each.count()) / (1024.0 * 1024.0), 'g', 17) + QStringLiteral("MiB"));
+  } else {
+    QStringList gpus;
+    for (const RankPlan& rank : layout.ranks)
+      gpus << QString::number(report.machine.gpus.at(static_cast<size_t>(rank.slice.gpu)).index);
+    add(arguments, "--device", QStringLiteral("cuda"));
+    add(arguments, "--gpus", gpus.join(QLatin1Char(',')));
+    if (options.enforceEager) arguments << QStringLiteral("--enforce-eager");
   }
   request.modelName = fromCore(report.model.name);
   request.layoutName = layoutName(layout);

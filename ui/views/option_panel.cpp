@@ -166,6 +166,16 @@ void OptionPanel::setModel(const ModelSource& model) {
   fillTypes();
 }
 
+bool OptionPanel::setMachine(const Machine& machine) {
+  const bool host = !machine.gpus.empty() && std::all_of(machine.gpus.begin(), machine.gpus.end(),
+                                                         [](const MachineGpu& gpu) { return gpu.spec.hostDevice; });
+  if (host == m_hostDevices) return false;
+  m_hostDevices = host;
+  const QVariant before = m_kvDType->currentData();
+  fillTypes();
+  return m_kvDType->currentData() != before;
+}
+
 bool OptionPanel::apply(const FixAction& action) {
   const QSignalBlocker block(this);
   if (action.engine) {
@@ -196,10 +206,16 @@ void OptionPanel::setLoad(const PlanOptions& options) {
 
 void OptionPanel::fillTypes() {
   const auto kind = static_cast<EngineKind>(m_engine->currentData().toInt());
-  const bool own = kind == EngineKind::Headroom;
   fill(m_dtype, {DType::BF16, DType::F16, DType::F32});
-  fill(m_kvDType, own ? std::vector{DType::F32, DType::F16, DType::BF16}
-                      : std::vector{DType::BF16, DType::F16, DType::F8E4M3, DType::F8E5M2});
+  // What the engine takes; a type that it refuses is not offered.
+  std::vector<DType> kvTypes{DType::BF16, DType::F16, DType::F8E4M3, DType::F8E5M2};
+  if (kind == EngineKind::Headroom) {
+    kvTypes = {DType::F32, DType::F16, DType::BF16, DType::F8E4M3, DType::F8E5M2};
+    if (m_hostDevices) kvTypes.push_back(DType::I8);
+  } else if (kind == EngineKind::LlamaCpp) {
+    kvTypes = {DType::F32, DType::F16, DType::BF16, DType::Q8_0, DType::Q4_1, DType::Q4_0};
+  }
+  fill(m_kvDType, kvTypes);
   // What the checkpoint says stays; a 16-bit model may be planned as if it were quantized.
   {
     const QSignalBlocker block(m_quantization);

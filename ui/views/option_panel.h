@@ -31,6 +31,8 @@ class OptionPanel : public QWidget {
   void setResolved(const ResolvedOptions& resolved);
   // Offers what makes sense for this model: its longest context, expert parallelism, what-if quantization.
   void setModel(const ModelSource& model);
+  // Offers the cache types that the machine's devices take; whether a choice had to go. Signals nothing: the caller plans again.
+  bool setMachine(const Machine& machine);
   // Sets the controls that the action is about; whether there was any. Signals nothing: the caller plans again.
   bool apply(const FixAction& action);
   // Writes length, requests, prompt and answer; emits nothing.
@@ -67,7 +69,7 @@ class OptionPanel : public QWidget {
   QCheckBox* m_eager = nullptr;
   QCheckBox* m_expertParallel = nullptr;
   QCheckBox* m_attentionReplicas = nullptr;
-  bool m_hasExperts = false, m_quantized = false;
+  bool m_hasExperts = false, m_quantized = false, m_hostDevices = false;
   std::vector<QLabel*> m_labels;
   std::optional<ResolvedOptions> m_resolved;
 };

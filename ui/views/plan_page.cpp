@@ -58,6 +58,7 @@ PlanPage::PlanPage(PlanSession& session, AppSettings& settings, QWidget* parent)
   build();
   connectSession();
   m_machine->setMachine(m_session.machineText(), m_session.machine());
+  m_options->setMachine(m_session.machine());
   retranslate();
   clearPlan({});
 }
@@ -240,6 +241,7 @@ void PlanPage::connectSession() {
   });
   connect(&m_session, &PlanSession::machineChanged, this, [this] {
     m_machine->setMachine(m_session.machineText(), m_session.machine());
+    if (m_options->setMachine(m_session.machine())) m_session.setOptions(m_options->options());
     // Another machine has another recommendation; a layout that a person chose stays.
     if (!m_chosen) m_selection.reset();
   });
