@@ -237,7 +237,7 @@ class CudaEngineTest : public QObject {
     QTest::addColumn<std::string>("model");
     QTest::addColumn<int>("type");
     for (const DType type : {DType::F8E4M3, DType::F8E5M2})
-      for (const char* model : {"llama", "deepseek_v3"})
+      for (const char* model : {"llama", "architectures/deepseek_v3"})
         QTest::newRow(fmt::format("{} {}", model, dtypeName(type)).c_str()) << std::string(model) << static_cast<int>(type);
   }
   void eightBitCachesAreTheHostsOwn() {
@@ -271,7 +271,9 @@ class CudaEngineTest : public QObject {
           sum += std::abs(host[i][position][token] - device[i][position][token]);
     }
     QVERIFY(count > 0);
-    QVERIFY2(sum / static_cast<double>(count) < 0.002, fmt::format("mean difference {}", sum / static_cast<double>(count)).c_str());
+    // What differs in the last bit of a float32 may round to a neighbour, and those of E5M2 lie twice as far apart.
+    const double most = static_cast<DType>(type) == DType::F8E5M2 ? 0.01 : 0.002;
+    QVERIFY2(sum / static_cast<double>(count) < most, fmt::format("mean difference {}", sum / static_cast<double>(count)).c_str());
   }
 
   // Every access of every kernel of a run, each buffer an allocation of its own: no race, nothing out of bounds.
