@@ -19,7 +19,9 @@ namespace headroom::engine {
 // A model that stands, with its engine loading or ready.
 struct LoadedModel {
   std::shared_ptr<ServedModel> served;
-  // Ends its engine: open requests get their end, memory is given back. Called once, by the set; null: nothing to end.
+  // Ends its engine: open requests get their end, memory is given back, and no thread of the engine holds a request when it
+  // returns (the last one to let go of a request may end the model, which no thread of its engine can). Called once, by the set;
+  // null: nothing to end.
   std::function<void()> close;
 };
 

@@ -74,13 +74,15 @@ class FakeService final : public GenerationService {
  public:
   explicit FakeService(std::string reply = "Hello, world", std::chrono::microseconds tick = std::chrono::microseconds(200))
       : m_reply(std::move(reply)), m_tick(tick), m_thread([this] { run(); }) {}
-  ~FakeService() override {
+  ~FakeService() override { close(); }
+  // As a real engine's end: open requests get Abort, and no thread of it holds a sink when this returns. One caller at a time.
+  void close() {
     {
       std::lock_guard lock(m_mutex);
       m_stop = true;
     }
     m_changed.notify_all();
-    m_thread.join();
+    if (m_thread.joinable()) m_thread.join();
   }
 
   RequestId submit(GenerationRequest request, UpdateSink sink) override {
