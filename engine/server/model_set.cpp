@@ -150,18 +150,19 @@ void ModelSet::closeAll() {
 nlohmann::json summaryJson(const ServedModel& model) {
   const EngineState state = model.service().state();
   const nlohmann::json whole = toJson(state);
-  int64_t done = 0, total = 0, planned = 0;
+  int64_t done = 0, total = 0;
+  std::optional<int64_t> planned = 0;  // unknown when a part is
   for (const RankState& rank : state.ranks) {
     done += rank.loadBytesDone;
     total += rank.loadBytesTotal;
     for (const auto& part : {rank.planned.weights, rank.planned.kvCache, rank.planned.activations, rank.planned.graphs})
-      planned += part.value_or(0);
+      planned = planned && part ? std::optional(*planned + *part) : std::nullopt;
   }
   return {{"name", model.name()},
           {"phase", whole["phase"]},
           {"error", whole["error"]},
           {"load", {{"bytes_done", done}, {"bytes_total", total}}},
-          {"planned_bytes", planned},
+          {"planned_bytes", planned ? nlohmann::json(*planned) : nlohmann::json()},
           {"layout", whole["layout"]},
           {"max_model_len", model.service().maxModelLen()},
           {"kv_blocks", whole["kv_blocks"]},
