@@ -36,7 +36,7 @@ Result<std::optional<DType>> readKvDType(const std::string& text, DeviceKind dev
   const auto dtype = parseDType(text);
   if (dtype != DType::F8E4M3 && dtype != DType::F8E5M2 && dtype != DType::I8) return readDType("--kv-cache-dtype", text);
   if (device == DeviceKind::Cpu || cudaHoldsCache(*dtype)) return dtype;
-  return failure("--kv-cache-dtype", text + " on CUDA", "auto, float32, float16, bfloat16, fp8_e4m3 or fp8_e5m2",
+  return failure("--kv-cache-dtype", text + " on CUDA", std::string("auto, ") + kCudaCacheTypes,
                  "int8 caches run on host devices: --device cpu");
 }
 

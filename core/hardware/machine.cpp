@@ -168,6 +168,10 @@ Bytes hostMemory() {
   return Bytes(bytes);
 }
 
+bool Machine::isHostOnly() const {
+  return !gpus.empty() && std::all_of(gpus.begin(), gpus.end(), [](const MachineGpu& gpu) { return gpu.spec.hostDevice; });
+}
+
 Machine hostMachine(const HostDeviceSettings& settings) {
   Machine machine;
   machine.description = "local";

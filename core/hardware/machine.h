@@ -49,6 +49,7 @@ struct Machine {
   int nodes = 1;
   bool isLocal = false;     // devices of this machine: a layout on it can be started
   int size() const { return static_cast<int>(gpus.size()); }
+  bool isHostOnly() const;  // host devices and no card; false of an empty machine
 };
 
 // How many host devices `local` means without CUDA, and the memory of each; serve, plan and the window share it.

@@ -30,7 +30,7 @@ class HeadroomEvaluator : public LayoutEvaluator {
       for (const std::string& part : model.config.missingInEngine) missing += (missing.empty() ? "" : ", ") + part;
       m_missing = LazyList<Reason>{{"headroom.missing", "the engine cannot run this model yet: " + missing, "plan with another --engine"}};
     }
-    const bool onHost = std::all_of(machine.gpus.begin(), machine.gpus.end(), [](const MachineGpu& gpu) { return gpu.spec.hostDevice; });
+    const bool onHost = machine.isHostOnly();
     if (const TensorEntry* other = onHost ? nullptr : heldByNoCudaDevice(condensed.model(), m_limits.computeDType);
         other && m_missing.empty()) {
       const DType type = loadedDType(*other, m_limits.computeDType);

@@ -113,7 +113,7 @@ std::string cacheName(DType type) {
 
 LaunchCommand headroomCommand(const PlanReport& report, const LayoutPlan& layout, const std::string& model) {
   const ResolvedOptions& options = report.options;
-  const bool host = report.machine.gpus.front().spec.hostDevice;
+  const bool host = report.machine.isHostOnly();
   CommandText command("headroom-engine serve");
   command.word(model);
   const bool mixed = std::any_of(report.machine.gpus.begin(), report.machine.gpus.end(), [&](const MachineGpu& gpu) {
@@ -260,7 +260,9 @@ LaunchCommand tensorRtCommand(const PlanReport& report, const LayoutPlan& layout
 
 // As llama.cpp spells types: "f16", "q8_0".
 std::string ggmlName(DType type) {
-  if (type == DType::F32 || type == DType::F16 || type == DType::BF16) return type == DType::F32 ? "f32" : type == DType::F16 ? "f16" : "bf16";
+  if (type == DType::F32) return "f32";
+  if (type == DType::F16) return "f16";
+  if (type == DType::BF16) return "bf16";
   std::string name(dtypeName(type));
   std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return name;

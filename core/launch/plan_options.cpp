@@ -17,10 +17,6 @@ constexpr int64_t kUnknownPositions = 4096;  // where a model names no limit
 
 bool isComputeType(DType dtype) { return dtype == DType::F32 || dtype == DType::F16 || dtype == DType::BF16; }
 
-bool hostOnly(const Machine& machine) {
-  return std::all_of(machine.gpus.begin(), machine.gpus.end(), [](const MachineGpu& gpu) { return gpu.spec.hostDevice; });
-}
-
 Status checkCommon(const ModelSource& model, const Machine& machine, const PlanOptions& options) {
   if (machine.gpus.empty()) return failure("GPUs", "none", "at least one");
   if (model.config.layers.empty()) return failure(model.config.name, "a model without layers", "a decoder");
@@ -139,14 +135,14 @@ Result<ResolvedOptions> resolveHeadroomDefaults(const ModelSource& model, const 
     resolved.dtype = *options.dtype;
   }
   resolved.kvCacheDType = options.kvCacheDType.value_or(resolved.dtype);
-  const bool host = hostOnly(machine);
+  const bool host = machine.isHostOnly();
   if (!isComputeType(resolved.kvCacheDType) && resolved.kvCacheDType != DType::F8E4M3 && resolved.kvCacheDType != DType::F8E5M2 &&
       resolved.kvCacheDType != DType::I8) {
     return failure("--kv-cache-dtype", std::string(dtypeName(resolved.kvCacheDType)),
                    "auto, float32, float16, bfloat16, fp8_e4m3, fp8_e5m2 or int8");
   }
   if (!host && !cudaHoldsCache(resolved.kvCacheDType))
-    return failure("--kv-cache-dtype", "int8 on GPUs", "auto, float32, float16, bfloat16, fp8_e4m3 or fp8_e5m2",
+    return failure("--kv-cache-dtype", "int8 on GPUs", std::string("auto, ") + kCudaCacheTypes,
                    "int8 caches run on host devices");
   if (config.quantization) resolved.quantization = config.quantization->method;
   const HeadroomDefaults defaults = headroomDefaults(host);

@@ -168,7 +168,7 @@ void recommend(PlanReport& report) {
   }
   if (!best) return;
   const int gpus = best->tp * best->pp * best->dp;
-  const bool host = report.machine.gpus.front().spec.hostDevice;
+  const bool host = report.machine.isHostOnly();
   std::string why = fmt::format("{} on {} {}{}: {} with {:.1f} GiB to spare on the fullest", sizesText(*best), gpus,
                                 host ? "host device" : "GPU", gpus > 1 ? "s" : "",
                                 best->verdict == Verdict::Fits ? "fits" : "fits tightly", best->headroom->gib());

@@ -71,7 +71,7 @@ LaunchRequest launchRequest(const PlanReport& report, const LayoutPlan& layout, 
   add(arguments, "--gpu-memory-utilization", QString::number(options.gpuMemoryUtilization));
   add(arguments, "--dtype", nameOf(options.dtype));
   add(arguments, "--kv-cache-dtype", nameOf(options.kvCacheDType));
-  const bool onHost = !report.machine.gpus.empty() && report.machine.gpus.front().spec.hostDevice;
+  const bool onHost = report.machine.isHostOnly();
   if (onHost) {
     add(arguments, "--device", QStringLiteral("cpu"));
     const Bytes each = hostDevices.memoryEach.value_or(report.machine.gpus.front().totalMemory);

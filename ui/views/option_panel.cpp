@@ -167,8 +167,7 @@ void OptionPanel::setModel(const ModelSource& model) {
 }
 
 bool OptionPanel::setMachine(const Machine& machine) {
-  const bool host = !machine.gpus.empty() && std::all_of(machine.gpus.begin(), machine.gpus.end(),
-                                                         [](const MachineGpu& gpu) { return gpu.spec.hostDevice; });
+  const bool host = machine.isHostOnly();
   if (host == m_hostDevices) return false;
   m_hostDevices = host;
   const QVariant before = m_kvDType->currentData();
