@@ -131,6 +131,8 @@ EngineState Engine::state() const {
   state.blockTokens = m_impl->limits.blockTokens;
   bool ready = true;
   for (const auto& replica : m_impl->replicas) {
+    // Before the figures: who reads "ready" reads what loading left.
+    ready = ready && replica->isReady();
     for (RankState& rank : replica->rankStates()) state.ranks.push_back(std::move(rank));
     const Replica::Load load = replica->load();
     state.kvBlocksTotal += load.blocksTotal;
@@ -138,7 +140,6 @@ EngineState Engine::state() const {
     state.requestsRunning += load.running;
     state.requestsWaiting += load.waiting;
     state.requestsFinished += load.finished;
-    ready = ready && replica->isReady();
     if (const std::optional<Error> failure = replica->failure()) {
       if (state.error.empty()) state.error = failure->message();
     }

@@ -188,6 +188,27 @@ class EngineTest : public QObject {
     }
   }
 
+  // Who waits for "ready" reads the figures of the same answer.
+  void aReadyStateHasAllFigures() {
+    Setup setup;
+    setup.tp = 2;
+    setup.pp = 2;
+    for (int round = 0; round < 12; ++round) {
+      auto engine = startEngine(setup);
+      QVERIFY(engine);
+      EngineState state;
+      for (const QDeadlineTimer patience(kPatience); state.phase != EnginePhase::Ready;) {
+        QVERIFY(!patience.hasExpired());
+        state = (*engine)->state();
+      }
+      for (const RankState& rank : state.ranks) {
+        QCOMPARE(*rank.allocated.weights, *rank.planned.weights);
+        QCOMPARE(*rank.allocated.kvCache, *rank.planned.kvCache);
+        QCOMPARE(*rank.allocated.activations, *rank.planned.activations);
+      }
+    }
+  }
+
   void recomputesWhatItPreempted() {
     // The least memory that holds one whole sequence, but not the eight that run together.
     Setup setup;
