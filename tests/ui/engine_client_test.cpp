@@ -63,6 +63,36 @@ class EngineClientTest : public QObject {
     QCOMPARE(models[0][0].toStringList(), QStringList{QStringLiteral("fake-model")});
   }
 
+  // What was asked before an event came may be answered with what was before it.
+  void anEventIsNewerThanALateAnswer() {
+    QPointer<QTcpSocket> asked;
+    FakeHttpServer server([&](const HttpRequest& request, QTcpSocket* socket) {
+      if (request.path == "/engine/state") {
+        asked = socket;
+        return;
+      }
+      beginStream(socket);
+      socket->write(sseEvent("state", toJson(fakeState(EnginePhase::Ready, 1))));
+    });
+    QVERIFY(server.listen());
+    EngineClient client;
+    client.setBaseUrl(server.url());
+    QSignalSpy states(&client, &EngineClient::stateReceived);
+    client.fetchState();
+    QTRY_VERIFY(asked);
+    client.openEvents();
+    QTRY_COMPARE(states.size(), 1);
+    QSignalSpy gone(asked, &QTcpSocket::disconnected);
+    answer(asked, QByteArray::fromStdString(toJson(fakeState(EnginePhase::Loading, 0)).dump()));
+    QTRY_COMPARE(gone.size(), 1);
+    QTRY_VERIFY((client.fetchState(), asked && asked->state() == QTcpSocket::ConnectedState));  // the next question counts again
+    QCOMPARE(states.size(), 1);
+    QCOMPARE(states[0][0].value<EngineState>().phase, EnginePhase::Ready);
+    answer(asked, QByteArray::fromStdString(toJson(fakeState(EnginePhase::Draining, 1)).dump()));
+    QTRY_COMPARE(states.size(), 2);
+    QCOMPARE(states[1][0].value<EngineState>().phase, EnginePhase::Draining);
+  }
+
   void explainsABadState_data() {
     QTest::addColumn<QByteArray>("body");
     QTest::addColumn<int>("status");

@@ -199,9 +199,11 @@ void EngineClient::fetchState() {
   if (m_state) return;  // one question at a time: the answer is on its way
   QNetworkReply* reply = get(QStringLiteral("/engine/state"));
   m_state = reply;
-  connect(reply, &QNetworkReply::finished, this, [this, reply] {
+  connect(reply, &QNetworkReply::finished, this, [this, reply, events = m_stateEvents] {
     reply->deleteLater();
     m_state.clear();
+    // Every change is an event: one that came meanwhile is no older than this answer, or is followed by another.
+    if (events != m_stateEvents) return;
     const QByteArray bytes = reply->readAll();
     const json body = parse(bytes);
     if (reply->error() != QNetworkReply::NoError) {
@@ -248,7 +250,10 @@ void EngineClient::setReconnectMs(int first, int last) {
 }
 
 void EngineClient::openEvents() {
-  if (m_eventsWanted) return;
+  if (m_eventsWanted) {
+    if (!m_reconnect.isActive()) return;  // open, or on its way
+    m_reconnect.stop();
+  }
   m_eventsWanted = true;
   m_nextReconnectMs = m_firstReconnectMs;
   connectEvents();
@@ -317,6 +322,7 @@ void EngineClient::takeEvent(const SseEvent& event) {
     return;
   }
   if (isState) {
+    ++m_stateEvents;
     if (const auto state = engineStateFromJson(body))
       emit stateReceived(*state);
     else

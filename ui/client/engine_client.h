@@ -127,6 +127,7 @@ class EngineClient : public QObject {
   int m_firstReconnectMs = 250, m_lastReconnectMs = 4000, m_nextReconnectMs = 250;
   bool m_eventsWanted = false;
   bool m_eventsConnected = false;
+  uint64_t m_stateEvents = 0;  // that came, of all streams
 };
 
 }  // namespace headroom::ui
