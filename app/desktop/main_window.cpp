@@ -149,7 +149,7 @@ void MainWindow::buildActions() {
   QMenu* engine = menu(QT_TR_NOOP("&Engine"));
   connect(addAction(engine, QT_TR_NOOP("&Refresh the plan"), QT_TR_NOOP("Read the model again and plan again"),
                     QKeySequence(Qt::Key_F5), "refresh"),
-          &QAction::triggered, &m_workspace.plan(), &ui::PlanSession::refresh);
+          &QAction::triggered, &m_workspace, &WorkspaceState::refresh);
   connect(addAction(engine, QT_TR_NOOP("&Read a log…"),
                     QT_TR_NOOP("What went wrong by an engine's log, or plan with what its start measured"), QKeySequence(), nullptr),
           &QAction::triggered, m_planPage, &ui::PlanPage::openLog);

@@ -9,9 +9,17 @@ namespace headroom::app {
 
 WorkspaceState::WorkspaceState(ui::AppSettings& settings, QObject* parent) : QObject(parent), m_settings(settings), m_plan(nullptr, settings.calibrationFile()) {
   m_plan.setHostDevices(m_settings.hostDevices());
+  m_plan.awaitLocalGpus();
+  connect(&m_probe, &ui::LocalGpuProbe::found, &m_plan, &ui::PlanSession::setLocalGpus);
+  m_probe.start();
   // A remembered machine that cannot be read any more gives way to this one.
   if (!m_plan.setMachine(m_settings.machine())) static_cast<void>(m_plan.setMachine(QStringLiteral("local")));
   connect(&m_settings, &ui::AppSettings::hostDevicesChanged, this, [this] { m_plan.setHostDevices(m_settings.hostDevices()); });
+}
+
+void WorkspaceState::refresh() {
+  m_probe.start();
+  m_plan.refresh();
 }
 
 QString WorkspaceState::startObstacle(const LayoutPlan* layout) const {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "ui/client/engine_session.h"
+#include "ui/client/local_gpu_probe.h"
 #include "ui/models/plan_session.h"
 
 #include <QObject>
@@ -24,6 +25,8 @@ class WorkspaceState : public QObject {
   ui::PlanSession& plan() { return m_plan; }
   ui::EngineSession& engine() { return m_engine; }
 
+  // Reads the model's files and this machine's GPUs again, and plans again.
+  void refresh();
   // Why `layout` of the present plan cannot be started now; empty when it can.
   QString startObstacle(const LayoutPlan* layout) const;
   // "TP3 × PP2 of SmolLM2-135M-Instruct": what Start would start.
@@ -34,6 +37,7 @@ class WorkspaceState : public QObject {
  private:
   ui::AppSettings& m_settings;
   ui::PlanSession m_plan;
+  ui::LocalGpuProbe m_probe;
   ui::EngineSession m_engine;
 };
 

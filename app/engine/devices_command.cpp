@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // headroom-engine devices: what this machine offers to run models on, and why CUDA is off when it is.
 #include "app/engine/command.h"
+#include "core/hardware/local_gpus.h"
 #include "engine/device/backend_registry.h"
 #include "engine/device/nvml_reader.h"
 
@@ -20,16 +21,10 @@ using engine::FoundDevices;
 
 int cores() { return static_cast<int>(std::max(1u, std::thread::hardware_concurrency())); }
 
-nlohmann::json gpuJson(const MachineGpu& gpu, const char* kind) {
-  nlohmann::json json = {{"kind", kind}, {"index", gpu.index}, {"name", gpu.spec.name}, {"total_bytes", gpu.totalMemory.count()}};
-  json["used_by_others_bytes"] = gpu.usedByOthers ? nlohmann::json(gpu.usedByOthers->count()) : nlohmann::json(nullptr);
-  return json;
-}
-
 nlohmann::json devicesJson(const FoundDevices& found) {
   nlohmann::json devices = nlohmann::json::array(), levels = nlohmann::json::array();
-  for (const MachineGpu& gpu : found.cuda.gpus) devices.push_back(gpuJson(gpu, "cuda"));
-  for (const MachineGpu& gpu : found.host.gpus) devices.push_back(gpuJson(gpu, "host"));
+  for (const MachineGpu& gpu : found.cuda.gpus) devices.push_back(deviceToJson(gpu));
+  for (const MachineGpu& gpu : found.host.gpus) devices.push_back(deviceToJson(gpu));
   for (engine::CpuLevel level : engine::availableCpuLevels()) levels.push_back(engine::cpuLevelName(level));
   return {{"schema", "headroom.devices/1"},
           {"cpu",

@@ -3,6 +3,7 @@
 #include "app/engine/command.h"
 #include "core/launch/plan_search.h"
 #include "core/launch/start_log.h"
+#include "engine/device/backend_registry.h"
 
 #include <CLI/CLI.hpp>
 
@@ -459,7 +460,9 @@ int runPlan(const PlanArguments& arguments) {
     if (!model) return fail(kBadInput, model.error().message());
     return runWish(arguments, *model, *options);
   }
-  Result<Machine> machine = parseMachine(arguments.gpus, settings);
+  // To look for GPUs opens the driver: only where this machine's own are meant.
+  Result<Machine> machine = parseMachine(
+      arguments.gpus, settings, meansLocalGpus(arguments.gpus) ? engine::findDevices(settings).cuda.gpus : std::vector<MachineGpu>());
   if (!machine) return fail(kBadInput, machine.error().message());
   Result<ModelSource> model = openModel(arguments.model);
   if (!model) return fail(kBadInput, model.error().message());
@@ -492,7 +495,7 @@ void addPlanCommand(CLI::App& app, Run& run) {
   plan->add_option("MODEL", arguments->model, "config.json, model folder, .gguf file or catalog name")->required();
   CLI::Option* gpus =
       plan->add_option("--gpus", arguments->gpus,
-                       "local, 6xA800-80GB, 2x24GiB,1x48GiB or 2n8xH100-80GB; with --wish the cards to look among: H100-80GB,L40S")
+                       "local (this machine's GPUs, or host devices without any), host, 6xA800-80GB, 2x24GiB,1x48GiB or 2n8xH100-80GB; with --wish the cards to look among: H100-80GB,L40S")
           ->capture_default_str();
   plan->add_option("--engine", arguments->engine, "headroom, vllm[@VERSION], sglang, tensorrt-llm, lmdeploy or llama.cpp")
       ->capture_default_str();
@@ -510,7 +513,7 @@ void addPlanCommand(CLI::App& app, Run& run) {
       ->capture_default_str();
   plan->add_option("--input-len", arguments->inputLen, "prompt tokens of each");
   plan->add_option("--output-len", arguments->outputLen, "answer tokens of each");
-  plan->add_option("--device-memory", arguments->deviceMemory, "memory of each host device of --gpus local");
+  plan->add_option("--device-memory", arguments->deviceMemory, "memory of each host device of --gpus local or host");
   plan->add_flag("--expert-parallel", arguments->expertParallel, "whole experts on each rank (vllm, sglang, tensorrt-llm)");
   plan->add_flag("--attention-data-parallel", arguments->attentionDataParallel,
                  "replicas of the attention share one set of experts (sglang, tensorrt-llm)");

@@ -2,6 +2,8 @@
 // Machines as users write them ("6xA800-80GB"), and this machine's memory as host devices.
 #include "core/hardware/machine.h"
 
+#include "core/hardware/local_gpus.h"
+
 #include <algorithm>
 #include <cctype>
 #include <charconv>
@@ -193,11 +195,14 @@ Machine hostMachine(const HostDeviceSettings& settings) {
   return machine;
 }
 
-Result<Machine> parseMachine(std::string_view text, const HostDeviceSettings& settings) {
+bool meansLocalGpus(std::string_view text) { return lower(trimmed(text)) == "local"; }
+
+Result<Machine> parseMachine(std::string_view text, const HostDeviceSettings& settings, const std::vector<MachineGpu>& localGpus) {
   const std::string where = fmt::format("GPUs \"{}\"", text);
-  const std::string forms = "local, 6xA800-80GB, 2x24GiB,1x48GiB or 2n8xH100-80GB";
+  const std::string forms = "local, host, 6xA800-80GB, 2x24GiB,1x48GiB or 2n8xH100-80GB";
   if (trimmed(text).empty()) return failure("GPUs", "nothing", forms);
-  if (lower(trimmed(text)) == "local") return hostMachine(settings);
+  if (meansLocalGpus(text) && !localGpus.empty()) return gpuMachine(localGpus);
+  if (meansLocalGpus(text) || lower(trimmed(text)) == "host") return hostMachine(settings);
 
   Machine machine;
   machine.description = std::string(trimmed(text));

@@ -6,6 +6,7 @@
 #include "core/result.h"
 #include "core/units.h"
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -40,7 +41,12 @@ struct MachineGpu {
   int node = 0;
   GpuSpec spec;
   Bytes totalMemory;
-  std::optional<Bytes> usedByOthers;  // measured on this machine
+  std::optional<Bytes> usedByOthers;  // measured on this machine; a program that asks by CUDA counts its own context too
+  Bytes leftByOthers() const { return totalMemory - usedByOthers.value_or(Bytes()); }
+  // What an engine may take that keeps to a share of the memory, and to what others leave.
+  Bytes budget(double share) const {
+    return std::min(Bytes(static_cast<int64_t>(static_cast<double>(totalMemory.count()) * share)), leftByOthers());
+  }
 };
 
 struct Machine {
@@ -65,7 +71,11 @@ Bytes hostMemory();
 // "24GiB", "79.19GiB", "24GB" (1e9 bytes), "512MiB"; empty when it is no amount of memory.
 std::optional<Bytes> parseMemory(std::string_view text);
 
-// "local", "6xA800-80GB", "2x24GiB,1x48GiB", "2n8xH100-80GB" (two nodes of eight).
-Result<Machine> parseMachine(std::string_view text, const HostDeviceSettings& settings = {});
+// Whether the text means this machine's own GPUs, if it has any: "local".
+bool meansLocalGpus(std::string_view text);
+// "local", "host", "6xA800-80GB", "2x24GiB,1x48GiB", "2n8xH100-80GB" (two nodes of eight). "local" is `localGpus` where there are
+// any, else the host devices that "host" always is.
+Result<Machine> parseMachine(std::string_view text, const HostDeviceSettings& settings = {},
+                             const std::vector<MachineGpu>& localGpus = {});
 
 }  // namespace headroom

@@ -26,8 +26,12 @@ std::string budgetText(const GridContext& context, const MachineGpu& gpu, const 
       return fmt::format("weights and activations, and {:g} of what they leave of {:.2f} GiB", replica.utilization,
                          tensorRtFreeAtStart(gpu).gib());
     case EngineKind::LlamaCpp:
-      return fmt::format("{:.2f} GiB - {:.2f} for the CUDA context and a margin", gpu.totalMemory.gib(),
-                         (gpu.totalMemory - llamaCppUsable(gpu)).gib());
+      return fmt::format("{:.2f} GiB - {:.2f} for the CUDA context and a margin", gpu.leftByOthers().gib(),
+                         (gpu.leftByOthers() - llamaCppUsable(gpu)).gib());
+    case EngineKind::Headroom:
+      if (gpu.budget(replica.utilization) == gpu.leftByOthers() && gpu.usedByOthers)
+        return fmt::format("{:.2f} GiB - {:.2f} of other processes", gpu.totalMemory.gib(), gpu.usedByOthers->gib());
+      [[fallthrough]];
     default:
       return fmt::format("{:.2f} GiB x {:g}", gpu.totalMemory.gib(), replica.utilization);
   }
@@ -67,7 +71,7 @@ Bytes budgetOf(const GridContext& context, const MachineGpu& gpu, const ReplicaP
   const double total = static_cast<double>(gpu.totalMemory.count());
   switch (context.engine) {
     case EngineKind::Headroom:
-      return Bytes(static_cast<int64_t>(total * replica.utilization));
+      return gpu.budget(replica.utilization);
     case EngineKind::Vllm:
       return Bytes(static_cast<int64_t>(std::ceil(total * replica.utilization)));
     case EngineKind::SgLang:
@@ -92,6 +96,24 @@ int64_t tokensPerRequest(const ResolvedOptions& options) {
 
 int64_t requestsPerReplica(const ResolvedOptions& options, int dp) {
   return ceilDiv(std::max<int64_t>(1, options.concurrency), dp);
+}
+
+bool areAlike(const Machine& machine, const ResolvedOptions& options) {
+  // What an engine may take of a card.
+  const auto limit = [&](const MachineGpu& gpu) {
+    switch (options.engine.kind) {
+      case EngineKind::Headroom:
+        return gpu.budget(options.gpuMemoryUtilization);
+      case EngineKind::Vllm:
+        return gpu.totalMemory;
+      default:
+        return gpu.leftByOthers();
+    }
+  };
+  return std::all_of(machine.gpus.begin(), machine.gpus.end(), [&](const MachineGpu& gpu) {
+    const MachineGpu& first = machine.gpus.front();
+    return gpu.totalMemory == first.totalMemory && gpu.spec.name == first.spec.name && limit(gpu) == limit(first);
+  });
 }
 
 std::vector<int> gpuOrder(const Machine& machine) {
@@ -120,10 +142,7 @@ LayoutEvaluator::LayoutEvaluator(const ModelSource& model, const CondensedModel&
   context.engine = options.engine.kind;
   context.order = gpuOrder(machine);
   context.gpus = machine.gpus;
-  for (const MachineGpu& gpu : machine.gpus) {
-    context.alike =
-        context.alike && gpu.totalMemory == machine.gpus.front().totalMemory && gpu.spec.name == machine.gpus.front().spec.name;
-  }
+  context.alike = areAlike(machine, options);
   context.maxModelLen = options.maxModelLen;
   context.tokensPerRequest = headroom::tokensPerRequest(options);
   context.layers = model.config.layerCount();

@@ -98,6 +98,8 @@ int64_t tokensPerRequest(const ResolvedOptions& options);
 int64_t requestsPerReplica(const ResolvedOptions& options, int dp);
 // GPUs in the order that ranks take them: the largest first.
 std::vector<int> gpuOrder(const Machine& machine);
+// Whether the engine has the same memory on every GPU.
+bool areAlike(const Machine& machine, const ResolvedOptions& options);
 // How the model's matrices are held, for predictions.
 MatrixFormat matrixFormatOf(const ModelConfig& config, const ResolvedOptions& options);
 

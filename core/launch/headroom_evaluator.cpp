@@ -237,12 +237,12 @@ class HeadroomEvaluator : public LayoutEvaluator {
     load.lastExtra = m_table.stageBytes(same.shares, {0, 0}, false, true).count() - none;
     std::vector<int64_t> rooms;
     for (int stage = 0; stage < pp; ++stage) {
-      Bytes least = m_context->gpus[m_context->order.front()].totalMemory;
+      const double share = m_options.gpuMemoryUtilization;
+      Bytes budget = m_context->gpus[m_context->order.front()].budget(share);
       for (int replica = 0; replica < dp; ++replica) {
         for (int tpRank = 0; tpRank < tp; ++tpRank)
-          least = std::min(least, m_context->gpus[m_context->order[(replica * pp + stage) * tp + tpRank]].totalMemory);
+          budget = std::min(budget, m_context->gpus[m_context->order[(replica * pp + stage) * tp + tpRank]].budget(share));
       }
-      const Bytes budget(static_cast<int64_t>(static_cast<double>(least.count()) * m_options.gpuMemoryUtilization));
       rooms.push_back((budget - activations(tp, pp, stage, {0, layers}, same, layersByKind({0, layers}))).count() - none);
     }
     return stagesByRoom(load, rooms);

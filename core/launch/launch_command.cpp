@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What to type to start a layout, quoted for a POSIX shell, with a clause on each option.
+#include "core/launch/evaluator.h"
 #include "core/launch/planner.h"
 
 #include <algorithm>
@@ -116,10 +117,7 @@ LaunchCommand headroomCommand(const PlanReport& report, const LayoutPlan& layout
   const bool host = report.machine.isHostOnly();
   CommandText command("headroom-engine serve");
   command.word(model);
-  const bool mixed = std::any_of(report.machine.gpus.begin(), report.machine.gpus.end(), [&](const MachineGpu& gpu) {
-    return gpu.totalMemory != report.machine.gpus.front().totalMemory;
-  });
-  if (mixed && layout.pp > 1)
+  if (needsLayoutFile(report, layout))
     command.option("--layout", "layout.json", "this layout as plan --format json prints it: its stages follow the cards' memory");
   command.option("--tp", std::to_string(layout.tp), "ranks that share each layer");
   command.option("--pp", std::to_string(layout.pp), "stages that follow one another");
@@ -314,6 +312,10 @@ LaunchCommand lmDeployCommand(const PlanReport& report, const LayoutPlan& layout
 }
 
 }  // namespace
+
+bool needsLayoutFile(const PlanReport& report, const LayoutPlan& layout) {
+  return report.options.engine.kind == EngineKind::Headroom && layout.pp > 1 && !areAlike(report.machine, report.options);
+}
 
 std::optional<LaunchCommand> launchCommand(const PlanReport& report, const LayoutPlan& layout, const std::string& modelArgument) {
   if (layout.verdict == Verdict::Invalid) return std::nullopt;

@@ -74,8 +74,8 @@ int64_t tokensThatFit(const ModelSource& model, const Machine& machine, const Re
   std::vector<RankRoom> rooms;  // weights are summed once
   for (const RankSlice& rank : layout.ranks) {
     if (rank.gpu < 0 || rank.gpu >= machine.size()) return -1;
-    const double budget = static_cast<double>(machine.gpus[rank.gpu].totalMemory.count()) * options.gpuMemoryUtilization;
-    rooms.push_back({Bytes(static_cast<int64_t>(budget) / ranksOnGpu[rank.gpu]) -
+    const Bytes budget = machine.gpus[rank.gpu].budget(options.gpuMemoryUtilization);
+    rooms.push_back({Bytes(budget.count() / ranksOnGpu[rank.gpu]) -
                          weightBytes(model, rank, layout.tp, limits.computeDType) - graphBytes(model.config, rank, limits),
                      kvBytesPerBlock(model.config, rank, limits)});
   }

@@ -93,11 +93,12 @@ std::string shareThatFits(const PlanReport& report, const LayoutPlan& plan) {
   if ((engine != EngineKind::Vllm && engine != EngineKind::Headroom) || !plan.headroom || !plan.limitingGpu ||
       *plan.limitingGpu < 0 || *plan.limitingGpu >= report.machine.size())
     return {};
-  const double total = static_cast<double>(report.machine.gpus[*plan.limitingGpu].totalMemory.count());
+  const MachineGpu& gpu = report.machine.gpus[*plan.limitingGpu];
+  const double total = static_cast<double>(gpu.totalMemory.count());
   if (total <= 0) return {};
   const double missing = -static_cast<double>(plan.headroom->count()) / total;
   const double share = std::ceil((report.options.gpuMemoryUtilization + missing) * 100.0 - 1e-9) / 100.0;
-  if (missing <= 0 || share > kMost) return {};
+  if (missing <= 0 || share > kMost || total * share > static_cast<double>(gpu.leftByOthers().count())) return {};
   return fmt::format("--gpu-memory-utilization {:.2f}", share);
 }
 

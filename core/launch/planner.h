@@ -193,4 +193,8 @@ struct LaunchCommand {
 };
 std::optional<LaunchCommand> launchCommand(const PlanReport& report, const LayoutPlan& layout, const std::string& modelArgument);
 
+// Whether the stages of Headroom's layout follow cards with unequal room: then its sizes alone do not say it, and serve takes the
+// layout itself (--layout).
+bool needsLayoutFile(const PlanReport& report, const LayoutPlan& layout);
+
 }  // namespace headroom

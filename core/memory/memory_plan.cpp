@@ -122,7 +122,7 @@ Result<EngineMemoryPlan> planEngineMemory(const ModelSource& model, const Parall
     memory.activations = activationBytes(model.config, rank, layout.tp, layout.pp, limits);
     memory.graphs = graphBytes(model.config, rank, limits);
     const MachineGpu& gpu = machine.gpus[rank.gpu];
-    const Bytes budget(static_cast<int64_t>(static_cast<double>(gpu.totalMemory.count()) * utilization) / ranksOnGpu[rank.gpu]);
+    const Bytes budget(gpu.budget(utilization).count() / ranksOnGpu[rank.gpu]);
     room.push_back(budget - memory.weights - memory.activations - memory.graphs);
     perBlock.push_back(kvBytesPerBlock(model.config, rank, limits));
     plan.ranks.push_back(memory);
@@ -153,7 +153,10 @@ Result<EngineMemoryPlan> planEngineMemory(const ModelSource& model, const Parall
     const char* unit = small ? "MiB" : "GiB";
     return failure(
         fmt::format("rank {} (stage {}, GPU {})", tightest->rank, tightest->stage, gpu.index),
-        fmt::format("a budget of {} {} ({:g} x {} {}{})", amount(have), unit, utilization, amount(gpu.totalMemory), unit,
+        fmt::format("a budget of {} {} ({}{})", amount(have), unit,
+                    gpu.budget(utilization) < gpu.leftByOthers()
+                        ? fmt::format("{:g} x {} {}", utilization, amount(gpu.totalMemory), unit)
+                        : fmt::format("what other processes leave of {} {}", amount(gpu.totalMemory), unit),
                     ranksOnGpu[tightest->gpu] > 1 ? fmt::format(" for {} ranks", ranksOnGpu[tightest->gpu]) : ""),
         fmt::format("{} {} (weights {} + activations {}{} + {} for one sequence of {} tokens)", amount(fixed + cache), unit,
                     amount(planned.weights), amount(planned.activations),

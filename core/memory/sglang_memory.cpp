@@ -21,7 +21,7 @@ Bytes sgLangFreeAtStart(const MachineGpu& gpu, int ranks) {
   // Start-up logs: 0.5 GiB for one GPU, 0.5 to 0.65 on PCIe with two, 2.1 with several on NVLink.
   double context = 0.5;
   if (ranks > 1) context = gpu.spec.link == LinkKind::NvLink ? 2.1 : 0.6;
-  return gpu.totalMemory - Bytes(static_cast<int64_t>(context * kGiB));
+  return gpu.leftByOthers() - Bytes(static_cast<int64_t>(context * kGiB));
 }
 
 int64_t sgLangChunk(const Machine& machine) {

@@ -24,7 +24,7 @@ int64_t cacheElements(const LayerSpec& layer, int64_t kvHeads) {
 
 }  // namespace
 
-Bytes tensorRtFreeAtStart(const MachineGpu& gpu) { return gpu.totalMemory - Bytes(600 * kMiB); }
+Bytes tensorRtFreeAtStart(const MachineGpu& gpu) { return gpu.leftByOthers() - Bytes(600 * kMiB); }
 
 Bytes tensorRtActivations(const ModelConfig& config, Range layers, int tp, bool projects, int64_t batchedTokens,
                           int64_t sequences, int64_t elementBytes) {
@@ -49,7 +49,7 @@ Bytes tensorRtTokenBytes(const ModelConfig& config, Range layers, int tp, DType 
   return Bytes(elements * type.blockBytes / type.blockElements);
 }
 
-Bytes llamaCppUsable(const MachineGpu& gpu) { return gpu.totalMemory - Bytes((500 + 1024) * kMiB); }
+Bytes llamaCppUsable(const MachineGpu& gpu) { return gpu.leftByOthers() - Bytes((500 + 1024) * kMiB); }
 
 Bytes llamaCppComputeBuffer(const ModelConfig& config, int64_t microBatch, int64_t columns, int64_t vocabulary) {
   // Logs: vocabulary + hidden + columns of a dense model where the output layer stands; 32-bit numbers.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/device/backend_registry.h"
 
+#include "core/hardware/local_gpus.h"
 #include "engine/device/cuda/cuda_module.h"
 
 #include <dlfcn.h>
@@ -34,7 +35,7 @@ std::unique_ptr<CudaModule> openCudaModule(std::string& offReason) {
   if (driver) dlclose(driver);
   const std::string noDriver = driver ? "" : "the NVIDIA driver library libcuda.so.1 was not found";
   if (!fs::exists(path, error) && !driver) return off(fmt::format("CUDA is off: {}.", noDriver));
-  if (!fs::exists(path, error)) return off(fmt::format("CUDA is off: Headroom's CUDA module {} was not found.", path.string()));
+  if (!fs::exists(path, error)) return off(fmt::format("CUDA is off: Headroom's CUDA module {} was not found; packaging/setup --cuda builds it.", path.string()));
   void* module = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!module) return off(fmt::format("CUDA is off: {} could not be loaded ({}).", path.string(), dlerror()));
   const auto open = reinterpret_cast<OpenCudaModule>(dlsym(module, "headroom_cuda_open"));
@@ -47,8 +48,7 @@ std::unique_ptr<CudaModule> openCudaModule(std::string& offReason) {
 
 // The devices that the module finds, with the catalog's figures where it knows the card.
 Machine describeCuda(const CudaModule& module, std::string& offReason) {
-  Machine machine;
-  machine.isLocal = true;
+  std::vector<MachineGpu> gpus;
   for (int index = 0; index < module.deviceCount(); ++index) {
     CudaDeviceInfo info;
     char reason[512] = "";
@@ -56,18 +56,11 @@ Machine describeCuda(const CudaModule& module, std::string& offReason) {
       offReason = fmt::format("CUDA is off: device {} does not answer ({}).", index, reason);
       return {};
     }
-    MachineGpu gpu;
-    gpu.index = index;
-    if (const GpuSpec* known = findGpu(info.name)) gpu.spec = *known;
-    gpu.spec.name = info.name;
-    gpu.spec.computeCapability = info.major + info.minor / 10.0;
-    if (info.bandwidthGBs > 0) gpu.spec.bandwidthGBs = info.bandwidthGBs;
-    gpu.spec.memory = gpu.totalMemory = Bytes(info.totalBytes);
-    gpu.usedByOthers = Bytes(info.totalBytes - info.freeBytes);
-    machine.gpus.push_back(std::move(gpu));
+    gpus.push_back(localGpu(index, info.name, info.major + info.minor / 10.0,
+                            info.bandwidthGBs > 0 ? std::optional(info.bandwidthGBs) : std::nullopt, Bytes(info.totalBytes),
+                            Bytes(info.totalBytes - info.freeBytes)));
   }
-  machine.description = fmt::format("{} CUDA device{}", machine.size(), machine.size() == 1 ? "" : "s");
-  return machine;
+  return gpuMachine(std::move(gpus));
 }
 
 }  // namespace

@@ -60,13 +60,13 @@ def main():
         tp, pp, dp = (int(part) for part in layout.split(","))
     except ValueError:
         sys.exit(f"packaging/run: --layout: found {layout}, expected three numbers such as 3,2,1")
-    planned = subprocess.run([engine, "plan", model, "--gpus", "local", "--format", "table"])
+    planned = subprocess.run([engine, "plan", model, "--gpus", "host", "--format", "table"])
     if planned.returncode:
         sys.exit(planned.returncode)
 
     print(f"\nStarting TP{tp} x PP{pp} x DP{dp}.", flush=True)
     began = time.monotonic()
-    process = subprocess.Popen([engine, "serve", model, "--tp", str(tp), "--pp", str(pp), "--dp", str(dp), "--port", "0"], stdout=subprocess.PIPE,
+    process = subprocess.Popen([engine, "serve", model, "--tp", str(tp), "--pp", str(pp), "--dp", str(dp), "--device", "cpu", "--port", "0"], stdout=subprocess.PIPE,
                                stderr=subprocess.PIPE, text=True)
     log = []
     threading.Thread(target=follow_load, args=(process, log), daemon=True).start()

@@ -984,6 +984,54 @@
         <translation>预算 %1 %2（%3 × %4 %5，供 %6 个 rank）</translation>
     </message>
     <message>
+        <source>a budget of %1 %2 (what other processes leave of %3 %4)</source>
+        <translation>预算 %1 %2（其他进程在 %3 %4 中留下的）</translation>
+    </message>
+    <message>
+        <source>a budget of %1 %2 (what other processes leave of %3 %4 for %5 ranks)</source>
+        <translation>预算 %1 %2（其他进程在 %3 %4 中留下的，供 %5 个 rank）</translation>
+    </message>
+    <message>
+        <source>%1 GiB - %2 of other processes</source>
+        <translation>%1 GiB - 其他进程的 %2</translation>
+    </message>
+    <message>
+        <source>CUDA is off: %1.</source>
+        <translation>CUDA 未启用：%1。</translation>
+    </message>
+    <message>
+        <source>CUDA is off: %1 could not be loaded (%2).</source>
+        <translation>CUDA 未启用：无法加载 %1（%2）。</translation>
+    </message>
+    <message>
+        <source>CUDA is off: %1 cannot be used (%2).</source>
+        <translation>CUDA 未启用：无法使用 %1（%2）。</translation>
+    </message>
+    <message>
+        <source>CUDA is off: %1 is not Headroom&apos;s CUDA module (it has no headroom_cuda_open).</source>
+        <translation>CUDA 未启用：%1 不是 Headroom 的 CUDA 模块（其中没有 headroom_cuda_open）。</translation>
+    </message>
+    <message>
+        <source>CUDA is off: device %1 does not answer (%2).</source>
+        <translation>CUDA 未启用：设备 %1 没有响应（%2）。</translation>
+    </message>
+    <message>
+        <source>the NVIDIA driver library libcuda.so.1 was not found</source>
+        <translation>未找到 NVIDIA 驱动库 libcuda.so.1</translation>
+    </message>
+    <message>
+        <source>Headroom&apos;s CUDA module %1 was not found; packaging/setup --cuda builds it</source>
+        <translation>未找到 Headroom 的 CUDA 模块 %1；packaging/setup --cuda 可以构建它</translation>
+    </message>
+    <message>
+        <source>the driver gave no answer in time</source>
+        <translation>驱动未及时响应</translation>
+    </message>
+    <message>
+        <source>headroom-engine could not be started</source>
+        <translation>无法启动 headroom-engine</translation>
+    </message>
+    <message>
         <source>%1 %2 (weights %3 + activations %4 + %5 for one sequence of %6 tokens)</source>
         <translation>%1 %2（权重 %3 + 激活 %4 + 一个 %6 词元的序列 %5）</translation>
     </message>
@@ -1024,8 +1072,8 @@
         <translation>相近的名称：%1</translation>
     </message>
     <message>
-        <source>local, 6xA800-80GB, 2x24GiB,1x48GiB or 2n8xH100-80GB</source>
-        <translation>local、6xA800-80GB、2x24GiB,1x48GiB 或 2n8xH100-80GB</translation>
+        <source>local, host, 6xA800-80GB, 2x24GiB,1x48GiB or 2n8xH100-80GB</source>
+        <translation>local、host、6xA800-80GB、2x24GiB,1x48GiB 或 2n8xH100-80GB</translation>
     </message>
     <message>
         <source>an empty item</source>
@@ -5144,6 +5192,14 @@ The window is licensed under GPL-3.0-or-later, the engine under Apache-2.0.</sou
 </context>
 <context>
     <name>headroom::ui::MachineBar</name>
+    <message>
+        <source>&amp;This machine&apos;s GPUs</source>
+        <translation>本机的 GPU(&amp;T)</translation>
+    </message>
+    <message>
+        <source>This machine&apos;s &amp;processor</source>
+        <translation>本机的处理器(&amp;P)</translation>
+    </message>
     <message>
         <source>host devices of %1 each</source>
         <translation>主机设备，每个 %1</translation>

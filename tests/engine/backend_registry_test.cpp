@@ -34,7 +34,8 @@ class BackendRegistryTest : public QObject {
     const std::string reason = findDevices({}).cudaOffReason;
     qunsetenv("HEADROOM_CUDA_MODULE");
     void* driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-    QCOMPARE(reason, std::string(driver ? "CUDA is off: Headroom's CUDA module /nonexistent/libheadroom_cuda.so was not found."
+    QCOMPARE(reason, std::string(driver ? "CUDA is off: Headroom's CUDA module /nonexistent/libheadroom_cuda.so was not found; "
+                                          "packaging/setup --cuda builds it."
                                         : "CUDA is off: the NVIDIA driver library libcuda.so.1 was not found."));
     if (driver) dlclose(driver);
     QVERIFY(findDevices({}).cuda.gpus.empty());

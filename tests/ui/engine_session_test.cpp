@@ -68,6 +68,22 @@ class EngineSessionTest : public QObject {
     QCOMPARE(failed.size(), 1);
   }
 
+  void aLayoutGoesInAFile() {
+    EngineSession session;
+    QSignalSpy failed(&session, &EngineSession::failed);
+    QStringList lines;
+    connect(&session, &EngineSession::logLine, &session, [&](const QString& line) { lines << line; });
+    LaunchRequest launch = request(QStringLiteral("show-layout"));
+    session.start(launch);
+    QTRY_COMPARE(failed.size(), 1);
+    QCOMPARE(lines, QStringList{QStringLiteral("fake engine: mode show-layout")});
+    lines.clear();
+    launch.layoutFile = R"({"tp":1,"pp":2})";
+    session.start(launch);
+    QTRY_COMPARE(failed.size(), 2);
+    QCOMPARE(lines.last(), QStringLiteral("layout: {\"tp\":1,\"pp\":2}"));
+  }
+
   void explainsARefusal() {
     EngineSession session;
     QSignalSpy failed(&session, &EngineSession::failed);

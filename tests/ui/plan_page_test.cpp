@@ -22,6 +22,7 @@
 #include <QLineEdit>
 #include <QMimeData>
 #include <QPushButton>
+#include <QRadioButton>
 #include <QScrollBar>
 #include <QSignalSpy>
 #include <QSlider>
@@ -159,6 +160,44 @@ class PlanPageTest : public QObject {
     QCOMPARE(offered(), QStringLiteral("float32 float16 bfloat16 float8_e4m3 float8_e5m2"));
     QTRY_VERIFY_WITH_TIMEOUT(m_session->report() && !m_session->isPlanning(), kPlanTimeoutMs);
     QCOMPARE(*m_session->report()->kvBytesPerToken, before);
+  }
+
+  // GPUs of this machine come before its processor, which stays a choice; without any, the bar says why.
+  void thisMachinesGpusComeFirst() {
+    openStory(static_cast<int>(EngineKind::Headroom));
+    const auto planned = [this](const char* text) {
+      if (text) m_page->machineBar().machineRequested(QString::fromLatin1(text));
+      return QTest::qWaitFor([this] { return m_session->report() && !m_session->isPlanning(); }, kPlanTimeoutMs);
+    };
+    LocalGpus gpus;
+    gpus.offReason = "CUDA is off: the NVIDIA driver library libcuda.so.1 was not found.";
+    m_session->setLocalGpus(gpus);
+    QVERIFY(planned("local"));
+    QVERIFY(m_session->report()->machine.isHostOnly());
+    QVERIFY(!part<QRadioButton>("thisProcessor")->isVisibleTo(m_page.get()) && part<QRadioButton>("thisMachine")->isChecked());
+    QVERIFY(part<QLabel>("machineSummary")->text().contains(QStringLiteral("libcuda.so.1")));
+    gpus.offReason.clear();
+    for (int i = 0; i < 2; ++i)
+      gpus.gpus.push_back(localGpu(i, "NVIDIA L40S", 8.9, std::nullopt, Bytes(47'810'936'832), 500_MiB));
+    m_session->setLocalGpus(gpus);
+    QVERIFY(planned(nullptr));
+    QCOMPARE(m_session->report()->machine.size(), 2);
+    QVERIFY(m_session->report()->machine.isLocal && !m_session->report()->machine.isHostOnly());
+    QVERIFY(part<QRadioButton>("thisMachine")->isChecked() && part<QRadioButton>("thisProcessor")->isVisibleTo(m_page.get()));
+    QVERIFY(part<QLabel>("machineSummary")->text().contains(QStringLiteral("NVIDIA L40S")));
+    part<QRadioButton>("thisProcessor")->click();
+    QVERIFY(planned(nullptr));
+    QVERIFY(m_session->report()->machine.isHostOnly() && part<QRadioButton>("thisProcessor")->isChecked());
+    part<QRadioButton>("thisMachine")->click();
+    QVERIFY(planned(nullptr));
+    QVERIFY(!m_session->report()->machine.isHostOnly() && part<QRadioButton>("thisMachine")->isChecked());
+    // What is not known yet is not planned for.
+    m_session->awaitLocalGpus();
+    m_session->refresh();
+    QTRY_VERIFY_WITH_TIMEOUT(!m_session->isOpening(), kPlanTimeoutMs);
+    QVERIFY(!QTest::qWaitFor([this] { return m_session->report() != nullptr; }, 200));
+    QVERIFY(m_session->setMachine(QStringLiteral("2x24GiB")));
+    QVERIFY(planned(nullptr));
   }
 
   void detailsExplainTheSelectedCell() {

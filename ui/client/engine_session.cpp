@@ -4,6 +4,8 @@
 #include "ui/client/engine_client.h"
 #include "ui/client/engine_process.h"
 
+#include <QDir>
+#include <QTemporaryFile>
 #include <algorithm>
 
 namespace headroom::ui {
@@ -45,8 +47,8 @@ EngineSession::EngineSession(QObject* parent)
     if (url.isValid() && !url.isEmpty() && url != m_url) {  // the engine knows best where it listens
       m_url = url;
       m_client->setBaseUrl(url);
-      m_client->openEvents();
     }
+    m_client->openEvents();
     m_client->fetchState();
   });
   connect(m_client.get(), &EngineClient::stateReceived, this, &EngineSession::applyState);
@@ -108,8 +110,17 @@ void EngineSession::launch() {
   const QString program = request.program.isEmpty() ? findEngineProgram() : request.program;
   setPhase(SessionPhase::Starting);
   emit stateUpdated(*m_state);
-  m_process->start(
-      program, request.arguments + QStringList{QStringLiteral("--host"), host, QStringLiteral("--port"), QString::number(port)});
+  QStringList arguments =
+      request.arguments + QStringList{QStringLiteral("--host"), host, QStringLiteral("--port"), QString::number(port)};
+  m_layoutFile.reset();
+  if (!request.layoutFile.isEmpty()) {
+    m_layoutFile = std::make_unique<QTemporaryFile>(QDir::tempPath() + QStringLiteral("/headroom-layout-XXXXXX.json"));
+    const bool written = m_layoutFile->open() && m_layoutFile->write(request.layoutFile) == request.layoutFile.size() &&
+                         m_layoutFile->flush();
+    // A file that is not there is what the engine then names.
+    arguments << QStringLiteral("--layout") << (written ? m_layoutFile->fileName() : m_layoutFile->fileTemplate());
+  }
+  m_process->start(program, arguments);
 }
 
 void EngineSession::stop() {
@@ -151,7 +162,9 @@ void EngineSession::applyState(const EngineState& state) {
   m_state = state;
   heard();
   // Failed is told once, when the process has ended and its last words are known.
-  if (m_phase != SessionPhase::Stopping && state.phase != EnginePhase::Failed) setPhase(sessionPhase(state.phase));
+  // Ready is who is heard: what happens before the stream is open would be missing in the charts.
+  const bool heardOf = state.phase != EnginePhase::Ready || m_client->eventsConnected();
+  if (m_phase != SessionPhase::Stopping && state.phase != EnginePhase::Failed && heardOf) setPhase(sessionPhase(state.phase));
   emit stateUpdated(state);
 }
 

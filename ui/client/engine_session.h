@@ -16,6 +16,8 @@
 #include <optional>
 #include <vector>
 
+class QTemporaryFile;
+
 namespace headroom::ui {
 
 class EngineClient;
@@ -26,6 +28,7 @@ struct ProcessEnd;
 struct LaunchRequest {
   QString program;        // path of headroom-engine; empty: found beside this program, then in PATH
   QStringList arguments;  // {"serve", MODEL, "--tp", "3", …} without --host and --port: the session chooses them
+  QByteArray layoutFile;  // what `serve --layout` reads; empty: the sizes in `arguments` say all
   QString modelName;      // for people
   QString layoutName;     // for people: "TP3 × PP2"
   int tp = 1, pp = 1, dp = 1;
@@ -102,6 +105,7 @@ class EngineSession : public QObject {
   SessionPhase m_phase = SessionPhase::Idle;
   std::optional<EngineState> m_state;
   std::optional<LaunchRequest> m_request;
+  std::unique_ptr<QTemporaryFile> m_layoutFile;  // of the running engine
   QUrl m_url;
   std::unique_ptr<ProcessEnd> m_end;  // how the last engine ended unasked
   QString m_connectionProblem;

@@ -67,7 +67,7 @@ void PlanSession::openModel(const QString& model) {
 }
 
 Status PlanSession::setMachine(const QString& text) {
-  auto machine = parseMachine(text.toStdString(), m_hostDevices);
+  auto machine = parseMachine(text.toStdString(), m_hostDevices, m_localGpus.gpus);
   if (!machine) return tl::unexpected(machine.error());
   m_machineText = text;
   m_machine = std::move(*machine);
@@ -78,8 +78,20 @@ Status PlanSession::setMachine(const QString& text) {
 
 void PlanSession::setHostDevices(const HostDeviceSettings& devices) {
   m_hostDevices = devices;
-  // The present text was accepted before; with other host devices it means another machine.
-  if (auto machine = parseMachine(m_machineText.toStdString(), m_hostDevices)) {
+  readMachineAnew();
+}
+
+void PlanSession::awaitLocalGpus() { m_awaitsGpus = true; }
+
+void PlanSession::setLocalGpus(const LocalGpus& gpus) {
+  m_awaitsGpus = false;
+  m_localGpus = gpus;
+  readMachineAnew();
+}
+
+// The present text was accepted before; with other devices it means another machine.
+void PlanSession::readMachineAnew() {
+  if (auto machine = parseMachine(m_machineText.toStdString(), m_hostDevices, m_localGpus.gpus)) {
     m_machine = std::move(*machine);
     emit machineChanged();
     replan();
@@ -105,6 +117,7 @@ void PlanSession::replan() {
   if (!m_model) return;
   m_planning = true;
   emit planningStarted();
+  if (m_awaitsGpus && meansLocalGpus(m_machineText.toStdString())) return;
   PlanOptions asked = m_options;
   asked.corrections = m_calibrations.corrections(m_machine, asked.engine);
   m_worker.run([this, generation, model = m_prepared, machine = m_machine, options = asked, interest = m_interest] {

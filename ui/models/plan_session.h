@@ -3,6 +3,7 @@
 // thread; the latest input wins and a plan for older inputs is never delivered. GUI thread only.
 #pragma once
 
+#include "core/hardware/local_gpus.h"
 #include "core/launch/plan_search.h"
 #include "core/launch/planner.h"
 #include "ui/models/background_worker.h"
@@ -38,6 +39,10 @@ class PlanSession : public QObject {
   // "local", "6xA800-80GB", …; an error leaves the present machine.
   Status setMachine(const QString& text);
   void setHostDevices(const HostDeviceSettings& devices);
+  // What "local" is waits for setLocalGpus: until then there is no plan for it.
+  void awaitLocalGpus();
+  void setLocalGpus(const LocalGpus& gpus);
+  const LocalGpus& localGpus() const { return m_localGpus; }
   void setOptions(const PlanOptions& options);
   // Plans again, and reads the model's files again.
   void refresh();
@@ -87,6 +92,7 @@ class PlanSession : public QObject {
 
  private:
   void replan();
+  void readMachineAnew();
   struct Search {
     uint64_t generation = 0;
     std::shared_ptr<const PreparedModel> model;
@@ -100,6 +106,8 @@ class PlanSession : public QObject {
   std::shared_ptr<const PreparedModel> m_prepared;  // of m_model
   QString m_modelArgument;
   HostDeviceSettings m_hostDevices;
+  LocalGpus m_localGpus;
+  bool m_awaitsGpus = false;
   QString m_machineText = QStringLiteral("local");
   Machine m_machine;
   PlanOptions m_options;

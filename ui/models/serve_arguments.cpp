@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/models/serve_arguments.h"
 
+#include "core/layout/parallel_layout.h"
 #include "ui/models/core_text.h"
 #include "ui/models/layout_text.h"
 
@@ -32,6 +33,19 @@ RankState plannedRank(const RankPlan& plan, const Machine& machine) {
   state.planned = {count(plan.weights), count(plan.kvCache), count(plan.activations), count(plan.graphs)};
   state.deviceTotalBytes = gpu.totalMemory.count();
   return state;
+}
+
+QByteArray layoutFileOf(const PlanReport& report, const LayoutPlan& plan) {
+  ParallelLayout layout;
+  layout.tp = plan.tp;
+  layout.pp = plan.pp;
+  layout.dp = plan.dp;
+  layout.even = plan.even;
+  for (const RankPlan& rank : plan.ranks) {
+    layout.ranks.push_back(rank.slice);
+    layout.ranks.back().gpu = report.machine.gpus.at(static_cast<size_t>(rank.slice.gpu)).index;
+  }
+  return QByteArray::fromStdString(layoutToJson(layout).dump());
 }
 
 }  // namespace
@@ -85,6 +99,7 @@ LaunchRequest launchRequest(const PlanReport& report, const LayoutPlan& layout, 
     add(arguments, "--device", QStringLiteral("cuda"));
     add(arguments, "--gpus", gpus.join(QLatin1Char(',')));
     if (options.enforceEager) arguments << QStringLiteral("--enforce-eager");
+    if (needsLayoutFile(report, layout)) request.layoutFile = layoutFileOf(report, layout);
   }
   request.modelName = fromCore(report.model.name);
   request.layoutName = layoutName(layout);

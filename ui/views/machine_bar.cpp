@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/views/machine_bar.h"
 
+#include "ui/models/core_text.h"
 #include "ui/models/layout_text.h"
 #include "ui/theme/format.h"
 #include "ui/theme/icons.h"
@@ -27,7 +28,7 @@ namespace headroom::ui {
 namespace {
 
 constexpr int kTypingPauseMs = 500;
-const QString kLocal = QStringLiteral("local");
+const QString kLocal = QStringLiteral("local"), kHost = QStringLiteral("host");
 
 }  // namespace
 
@@ -43,9 +44,13 @@ void MachineBar::build() {
   m_local = new QRadioButton(this);
   m_local->setObjectName(QStringLiteral("thisMachine"));
   m_local->setChecked(true);
+  m_host = new QRadioButton(this);
+  m_host->setObjectName(QStringLiteral("thisProcessor"));
+  m_host->hide();
   m_whatIf = new QRadioButton(this);
   m_whatIf->setObjectName(QStringLiteral("whatIf"));
   layout->addWidget(m_local);
+  layout->addWidget(m_host);
   layout->addWidget(m_whatIf);
 
   m_count = new QSpinBox(this);
@@ -78,6 +83,7 @@ void MachineBar::build() {
   m_problem->hide();
   layout->addWidget(m_problem);
   m_summary = makeQuietLabel(this);
+  m_summary->setObjectName(QStringLiteral("machineSummary"));
   layout->addWidget(m_summary);
   m_find = new QPushButton(themedIcon(QStringLiteral("catalog")), QString(), this);
   m_find->setObjectName(QStringLiteral("findGpus"));
@@ -93,10 +99,11 @@ void MachineBar::build() {
     m_typing->start();
   });
   connect(m_text, &QLineEdit::returnPressed, this, &MachineBar::requestWhatIf);
-  connect(m_local, &QRadioButton::clicked, this, [this] {
-    m_typing->stop();
-    emit machineRequested(kLocal);
-  });
+  for (const auto& [button, text] : {std::pair{m_local, kLocal}, std::pair{m_host, kHost}})
+    connect(button, &QRadioButton::clicked, this, [this, text = text] {
+      m_typing->stop();
+      emit machineRequested(text);
+    });
   connect(m_whatIf, &QRadioButton::clicked, this, [this] {
     if (m_text->text().trimmed().isEmpty())
       pick();
@@ -132,7 +139,7 @@ void MachineBar::setMachine(const QString& text, const Machine& machine) {
   m_machine = machine;
   setProblem({});
   if (machine.isLocal) {
-    m_local->setChecked(true);
+    (machine.isHostOnly() && !m_gpus.gpus.empty() ? m_host : m_local)->setChecked(true);
   } else {
     m_whatIf->setChecked(true);
     if (m_text->text().trimmed() != text) m_text->setText(text);
@@ -147,6 +154,12 @@ void MachineBar::setMachine(const QString& text, const Machine& machine) {
     }
   }
   m_summary->setText(summary());
+}
+
+void MachineBar::setLocalGpus(const LocalGpus& gpus) {
+  m_gpus = gpus;
+  m_host->setVisible(!gpus.gpus.empty());
+  retranslate();
 }
 
 void MachineBar::setProblem(const QString& problem) {
@@ -170,12 +183,14 @@ QString MachineBar::summary() const {
   }
   QStringList lines;
   for (const auto& [kind, count] : kinds) lines << QStringLiteral("%1 × %2").arg(QLocale().toString(count), kind);
+  if (m_machine.isLocal && m_gpus.gpus.empty() && !m_gpus.offReason.empty()) lines << coreText(m_gpus.offReason);
   if (m_machine.nodes > 1) lines << tr("%n node(s)", nullptr, m_machine.nodes);
   return lines.join(QLatin1Char('\n'));
 }
 
 void MachineBar::retranslate() {
-  m_local->setText(tr("&This machine"));
+  m_local->setText(m_gpus.gpus.empty() ? tr("&This machine") : tr("&This machine's GPUs"));
+  m_host->setText(tr("This machine's &processor"));
   m_whatIf->setText(tr("&What-if GPUs"));
   m_count->setAccessibleName(tr("Number of GPUs"));
   m_count->setToolTip(tr("Number of GPUs"));

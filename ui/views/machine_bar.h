@@ -3,7 +3,7 @@
 // text. What cannot be read gets a line beneath the field, and the present machine stays. GUI thread only.
 #pragma once
 
-#include "core/hardware/machine.h"
+#include "core/hardware/local_gpus.h"
 
 #include <QWidget>
 
@@ -26,6 +26,8 @@ class MachineBar : public QWidget {
 
   // Shows the machine in use; emits nothing.
   void setMachine(const QString& text, const Machine& machine);
+  // Which GPUs this machine has: with some, its processor is offered beside them; without, the reason is shown.
+  void setLocalGpus(const LocalGpus& gpus);
   // Beneath the field; empty removes it.
   void setProblem(const QString& problem);
   QString problem() const;
@@ -45,6 +47,7 @@ class MachineBar : public QWidget {
   QString summary() const;
 
   QRadioButton* m_local = nullptr;
+  QRadioButton* m_host = nullptr;
   QRadioButton* m_whatIf = nullptr;
   QLineEdit* m_text = nullptr;
   QSpinBox* m_count = nullptr;
@@ -55,6 +58,7 @@ class MachineBar : public QWidget {
   QLabel* m_summary = nullptr;
   QTimer* m_typing = nullptr;
   Machine m_machine;
+  LocalGpus m_gpus;
 };
 
 }  // namespace headroom::ui

@@ -240,6 +240,7 @@ void PlanPage::connectSession() {
       m_notices->show(kModelTopic, NoticeKind::Warning, warnings.join(QLatin1Char('\n')));
   });
   connect(&m_session, &PlanSession::machineChanged, this, [this] {
+    m_machine->setLocalGpus(m_session.localGpus());
     m_machine->setMachine(m_session.machineText(), m_session.machine());
     if (m_options->setMachine(m_session.machine())) m_session.setOptions(m_options->options());
     // Another machine has another recommendation; a layout that a person chose stays.

@@ -227,7 +227,7 @@ class FakeEngineServer {
 
 // In main(): `if (auto status = headroom::test::runFakeEngineIfAsked(argc, argv)) return *status;`
 // What the program does is its MODEL argument: ok, slow-load, refuse, fail, crash, quit, mute, stubborn, port-once:FILE,
-// port-taken.
+// port-taken, show-layout (says what the file of --layout holds, and ends).
 inline std::optional<int> runFakeEngineIfAsked(int argc, char** argv) {
   if (argc < 3 || qstrcmp(argv[1], "serve") != 0) return std::nullopt;
   const QByteArray mode = argv[2];
@@ -245,6 +245,12 @@ inline std::optional<int> runFakeEngineIfAsked(int argc, char** argv) {
   }
   if (mode == "fail") {
     say("rank 1: out of memory on cpu:1");
+    return 3;
+  }
+  if (mode == "show-layout") {
+    for (int index = 3; index + 1 < argc; ++index)
+      if (QFile file(QString::fromLocal8Bit(argv[index + 1])); qstrcmp(argv[index], "--layout") == 0)
+        say("layout: " + (file.open(QIODevice::ReadOnly) ? file.readAll() : QByteArray("no file")));
     return 3;
   }
   if (mode == "mute") return 3;

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// This machine's GPUs: what "local" then means, how one program tells another of them, and the memory that other processes hold.
+#include "core/hardware/local_gpus.h"
+#include "core/launch/planner.h"
+#include "tests/core/sample_model.h"
+
+#include <QtTest>
+
+using namespace headroom;
+
+namespace {
+
+std::vector<MachineGpu> twoCards(std::optional<Bytes> usedByOthers = 1_GiB) {
+  return {localGpu(0, "NVIDIA GeForce RTX 4090", 8.9, std::nullopt, Bytes(25'386'352'640), usedByOthers),
+          localGpu(1, "NVIDIA GeForce RTX 4090", 8.9, 1008.1, Bytes(25'386'352'640), std::nullopt)};
+}
+
+}  // namespace
+
+class LocalGpusTest : public QObject {
+  Q_OBJECT
+
+ private slots:
+  void localIsTheGpusWhereThereAreAny() {
+    const Machine local = *parseMachine(" Local ", {3, 1_GiB}, twoCards());
+    QCOMPARE(local.size(), 2);
+    QVERIFY(local.isLocal && !local.isHostOnly());
+    QCOMPARE(local.description, std::string("2x NVIDIA GeForce RTX 4090"));
+    QCOMPARE(local.gpus[1].totalMemory, Bytes(25'386'352'640));
+    QVERIFY(parseMachine("local", {3, 1_GiB})->isHostOnly());
+    const Machine host = *parseMachine("host", {3, 1_GiB}, twoCards());
+    QCOMPARE(host.size(), 3);
+    QVERIFY(host.isLocal && host.isHostOnly());
+    QVERIFY(meansLocalGpus("local") && meansLocalGpus(" LOCAL") && !meansLocalGpus("host") && !meansLocalGpus("2xlocal"));
+  }
+
+  void theCatalogFillsWhatADeviceDoesNotTell() {
+    const std::vector<MachineGpu> gpus = twoCards();
+    const GpuSpec* known = findGpu("RTX 4090");
+    QVERIFY(known && known->bandwidthGBs && known->bf16Tflops);
+    QCOMPARE(gpus[0].spec.bandwidthGBs, known->bandwidthGBs);
+    QCOMPARE(gpus[0].spec.bf16Tflops, known->bf16Tflops);
+    QCOMPARE(gpus[1].spec.bandwidthGBs, std::optional(1008.1));  // its own word first
+    const MachineGpu unknown = localGpu(0, "Somebody's GPU", std::nullopt, std::nullopt, 8_GiB, std::nullopt);
+    QVERIFY(!unknown.spec.bandwidthGBs && !unknown.spec.bf16Tflops && !unknown.spec.computeCapability);
+    QCOMPARE(unknown.spec.name, std::string("Somebody's GPU"));
+  }
+
+  void oneProgramTellsAnother() {
+    nlohmann::json devices{{"schema", "headroom.devices/1"}, {"cuda", {{"available", true}, {"reason", nullptr}}}};
+    for (const MachineGpu& gpu : twoCards()) devices["devices"].push_back(deviceToJson(gpu));
+    for (const MachineGpu& gpu : hostMachine({2, 1_GiB}).gpus) devices["devices"].push_back(deviceToJson(gpu));
+    const auto read = localGpusFromJson(nlohmann::json::parse(devices.dump()), "devices");
+    QVERIFY(read);
+    QCOMPARE(read->gpus.size(), size_t{2});
+    QVERIFY(read->offReason.empty());
+    for (size_t i = 0; i < 2; ++i) {
+      const MachineGpu &told = read->gpus[i], own = twoCards()[i];
+      QCOMPARE(told.index, own.index);
+      QCOMPARE(told.spec.name, own.spec.name);
+      QCOMPARE(told.spec.computeCapability, own.spec.computeCapability);
+      QCOMPARE(told.spec.bandwidthGBs, own.spec.bandwidthGBs);
+      QCOMPARE(told.totalMemory, own.totalMemory);
+      QCOMPARE(told.usedByOthers, own.usedByOthers);
+    }
+    const auto off = localGpusFromJson(
+        nlohmann::json::parse(R"({"devices": [], "cuda": {"available": false, "reason": "CUDA is off: no card."}})"), "devices");
+    QVERIFY(off && off->gpus.empty());
+    QCOMPARE(off->offReason, std::string("CUDA is off: no card."));
+  }
+
+  void brokenTellingIsOneError_data() {
+    QTest::addColumn<QByteArray>("text");
+    QTest::newRow("nothing") << QByteArray();
+    QTest::newRow("a list") << QByteArray("[1]");
+    QTest::newRow("no devices") << QByteArray(R"({"cuda": 1})");
+    QTest::newRow("devices of text") << QByteArray(R"({"devices": "cuda"})");
+    QTest::newRow("no memory") << QByteArray(R"({"devices": [{"kind": "cuda", "index": 0}]})");
+    QTest::newRow("no number") << QByteArray(R"({"devices": [{"kind": "cuda", "total_bytes": 5}]})");
+    QTest::newRow("memory of text") << QByteArray(R"({"devices": [{"kind": "cuda", "index": 0, "total_bytes": "5"}]})");
+    QTest::newRow("less than nothing") << QByteArray(R"({"devices": [{"kind": "cuda", "index": 0, "total_bytes": -5}]})");
+  }
+  void brokenTellingIsOneError() {
+    QFETCH(QByteArray, text);
+    const auto read = localGpusFromJson(nlohmann::json::parse(text.begin(), text.end(), nullptr, false), "devices");
+    QVERIFY(!read);
+    QCOMPARE(read.error().where, std::string("devices"));
+  }
+
+  void otherProcessesLeaveLess() {
+    MachineGpu gpu = localGpu(0, "card", std::nullopt, std::nullopt, 10_GiB, 512_MiB);
+    QCOMPARE(gpu.budget(0.5), 5_GiB);
+    QCOMPARE(gpu.budget(0.99), 10_GiB - 512_MiB);
+    QCOMPARE(gpu.leftByOthers(), 10_GiB - 512_MiB);
+    gpu.usedByOthers.reset();
+    QCOMPARE(gpu.budget(1), 10_GiB);
+  }
+
+  void aPlanStaysWithinWhatOthersLeave() {
+    const ModelSource model = test::makeModel({});
+    PlanOptions options;
+    options.maxModelLen = 1024;
+    std::vector<MachineGpu> gpus;
+    for (int i = 0; i < 2; ++i) gpus.push_back(localGpu(i, "card", std::nullopt, std::nullopt, 4_GiB, std::nullopt));
+    const auto kvOf = [&] {
+      const auto report = planModel(model, gpuMachine(gpus), options);
+      return report ? report->find(2, 1, 1)->kvCache->count() : -1;
+    };
+    const int64_t alone = kvOf();
+    gpus[0].usedByOthers = 100_MiB;  // within what the share leaves free
+    QCOMPARE(kvOf(), alone);
+    gpus[0].usedByOthers = 1_GiB;
+    const int64_t beside = kvOf();
+    QVERIFY2(beside > 0 && beside < alone, qPrintable(QStringLiteral("%1 of %2").arg(beside).arg(alone)));
+    // The first rank holds two of three KV heads and had 0.9 x 4 GiB; now it has 3. The second has as many blocks, half as large.
+    const double lost = static_cast<double>(alone - beside), expected = 1.5 * 0.6 * 0x1p30;
+    QVERIFY2(std::abs(lost - expected) < 0.01 * expected, qPrintable(QString::number(lost)));
+  }
+
+  void aFileSaysWhatSizesDoNot() {
+    const ModelSource model = test::makeModel({});
+    PlanOptions options;
+    options.maxModelLen = 1024;
+    std::vector<MachineGpu> gpus = twoCards(std::nullopt);
+    auto report = planModel(model, gpuMachine(gpus), options);
+    QVERIFY(report && !needsLayoutFile(*report, *report->find(1, 2, 1)));
+    gpus[0].usedByOthers = 20_GiB;
+    report = planModel(model, gpuMachine(gpus), options);
+    QVERIFY(report && needsLayoutFile(*report, *report->find(1, 2, 1)) && !needsLayoutFile(*report, *report->find(2, 1, 1)));
+    QVERIFY(launchCommand(*report, *report->find(1, 2, 1), "m")->text.find("--layout") != std::string::npos);
+  }
+};
+
+QTEST_APPLESS_MAIN(LocalGpusTest)
+#include "local_gpus_test.moc"
