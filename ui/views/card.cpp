@@ -2,6 +2,7 @@
 #include "ui/views/card.h"
 
 #include "ui/theme/theme.h"
+#include "ui/views/wrapped_label.h"
 
 #include <QApplication>
 #include <QEvent>
@@ -77,12 +78,6 @@ QLabel* makeQuietLabel(QWidget* parent) {
   return label;
 }
 
-QLabel* makeTextLabel(QWidget* parent) {
-  auto* label = new QLabel(parent);
-  label->setTextFormat(Qt::PlainText);
-  label->setWordWrap(true);
-  label->setTextInteractionFlags(Qt::TextSelectableByMouse);
-  return label;
-}
+QLabel* makeTextLabel(QWidget* parent) { return new WrappedLabel(parent); }
 
 }  // namespace headroom::ui
