@@ -23,13 +23,17 @@ std::string EventHub::stateEvent() const { return sseEvent(dumpJson(stateJson(m_
 
 void EventHub::subscribe(const std::shared_ptr<HttpExchange>& exchange) {
   exchange->beginStream(200, "text/event-stream");
-  exchange->send(stateEvent());
   bool startTicking = false;
   {
-    std::lock_guard lock(m_mutex);
-    if (m_stopped) return exchange->endStream();
-    m_subscribers.push_back(exchange);
-    startTicking = !std::exchange(m_ticking, true);
+    // Counted among the subscribers before the state is read: a change after that reaches it as an event.
+    std::lock_guard order(m_order);
+    {
+      std::lock_guard lock(m_mutex);
+      if (m_stopped) return exchange->endStream();
+      m_subscribers.push_back(exchange);
+      startTicking = !std::exchange(m_ticking, true);
+    }
+    exchange->send(stateEvent());
   }
   exchange->whenGone([hub = weak_from_this(), gone = exchange.get()] {
     if (const auto self = hub.lock()) {
@@ -65,6 +69,7 @@ void EventHub::stateChanged() {
     const auto self = hub.lock();
     if (!self) return;
     self->m_changePending = false;
+    std::lock_guard order(self->m_order);
     self->broadcast(self->stateEvent(), false);
   });
 }
@@ -91,6 +96,7 @@ void EventHub::stop() {
   }
   if (subscribers.empty()) return;  // also when stopped before: the service may be gone by now
   // The last state first, so that a subscriber hears of a failure that ends the server.
+  std::lock_guard order(m_order);
   const auto last = std::make_shared<const std::string>(stateEvent());
   for (const auto& subscriber : subscribers)
     subscriber->post([subscriber, last] {

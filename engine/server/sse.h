@@ -33,7 +33,8 @@ class EventHub : public std::enable_shared_from_this<EventHub> {
 
   ModelSet& m_models;
   HttpServer& m_http;
-  std::mutex m_mutex;
+  std::mutex m_order;  // held from reading a state until it is on its way: the last one sent is the last one read
+  std::mutex m_mutex;  // taken within it
   std::vector<std::shared_ptr<HttpExchange>> m_subscribers;
   std::atomic<bool> m_changePending{false};
   bool m_ticking = false, m_stopped = false;

@@ -99,6 +99,13 @@ class FakeService final : public GenerationService {
     if (const auto found = m_active.find(id); found != m_active.end()) found->second.cancelled = true;
   }
   EngineState state() const override {
+    const EngineState state = stateNow();
+    if (afterState) afterState();
+    return state;
+  }
+  std::function<void()> afterState;  // called with each state read, before it is handed out; set while nobody asks
+
+  EngineState stateNow() const {
     std::lock_guard lock(m_mutex);
     EngineState state;
     state.phase = m_phase;

@@ -41,6 +41,25 @@ class SseTest : public QObject {
     QVERIFY2(countOf(client.input(), "event: state") <= 50, "many changes at once become few events");
   }
 
+  // A model that gets ready while a client subscribes: its first state says loading, and the change must follow.
+  void aChangeDuringASubscriptionIsNotLost() {
+    FakeServer server;
+    server.service.setPhase(EnginePhase::Loading);
+    std::atomic<int> reads{0};
+    server.service.afterState = [&] {
+      if (reads++ > 0) return;
+      server.service.setPhase(EnginePhase::Ready);
+      server.server->notifyStateChanged();
+      std::this_thread::sleep_for(std::chrono::milliseconds(300));  // longer than changes are gathered for
+    };
+    RawClient client(server.port);
+    client.send(requestText("GET", "/engine/events"));
+    QVERIFY(client.readUntil([](const std::string& input) { return countOf(input, "event: state") >= 2; }, 10'000));
+    const size_t last = client.input().rfind("event: state");
+    QVERIFY(client.input().find("\"phase\":\"loading\"") < last);
+    QVERIFY(client.input().find("\"phase\":\"loading\"", last) == std::string::npos);
+  }
+
   void sendsMetricsTwiceASecondToEveryone() {
     FakeServer server;
     RawClient first(server.port), second(server.port);
