@@ -4,8 +4,10 @@
 #include "app/engine/bench/bench_client.h"
 #include "app/engine/bench/bench_report.h"
 #include "app/engine/command.h"
+#include "app/engine/option_checks.h"
 #include "app/engine/engine_process.h"
 #include "app/engine/serve_options.h"
+#include "core/json_text.h"
 #include "core/launch/planner.h"
 
 #include <fmt/chrono.h>
@@ -149,7 +151,7 @@ Result<Bench> readArguments(BenchArguments& arguments) {
     if (metric != "ttft" && metric != "tpot" && metric != "itl" && metric != "e2el")
       return failure("--percentile-metrics", metric, "some of ttft, tpot, itl and e2el");
   if (!arguments.extraBody.empty()) {
-    bench.extraBody = Json::parse(arguments.extraBody, nullptr, false);
+    bench.extraBody = readJsonText<Json>(arguments.extraBody);
     if (!bench.extraBody.is_object()) return failure("--extra-body", arguments.extraBody, "a JSON object");
   }
   if (arguments.dataset != "random" && arguments.datasetPath.empty())
@@ -205,7 +207,7 @@ Result<std::string> findModel(const Bench& bench) {
     const auto answer = fetch(bench.client, "GET", "/v1/models", {}, stopAsked);
     if (answer && answer->status == 200) {
       if (!bench.arguments.modelName.empty()) return bench.arguments.modelName;
-      const Json json = Json::parse(answer->body, nullptr, false);
+      const Json json = readJsonText<Json>(answer->body);
       if (json.is_object() && json.contains("data") && json["data"].is_array() && !json["data"].empty() &&
           json["data"][0].is_object() && json["data"][0].contains("id") && json["data"][0]["id"].is_string())
         return json["data"][0]["id"].get<std::string>();
@@ -235,7 +237,7 @@ void askForTokens(Bench& bench) {
   const auto answer = fetch(bench.client, "POST", "/tokenize",
                             Json{{"model", bench.model}, {"prompt", text}, {"add_special_tokens", false}}.dump(), stopAsked);
   if (!answer || answer->status != 200) return;
-  const Json json = Json::parse(answer->body, nullptr, false);
+  const Json json = readJsonText<Json>(answer->body);
   if (!json.is_object() || !json.contains("tokens") || !json["tokens"].is_array()) return;
   for (const Json& id : json["tokens"])
     if (id.is_number_unsigned()) bench.source.tokenIds.push_back(id.get<int32_t>());
@@ -451,7 +453,7 @@ void addBenchCommand(CLI::App& app, Run& run) {
       ->check(positive)
       ->capture_default_str();
   command->add_option("--random-range-ratio", a.random.rangeRatio, "Spread of both lengths: 0.5 is 50 % to 150 %")
-      ->check(CLI::Range(0.0, 10.0))
+      ->check(numberIn(0.0, 10.0))
       ->capture_default_str();
   command
       ->add_option("--random-distribution", a.distribution,
@@ -470,15 +472,15 @@ void addBenchCommand(CLI::App& app, Run& run) {
   command->add_option("--request-rate", a.requestRates, "Requests per second, or inf; several by commas are a sweep")
       ->capture_default_str();
   command->add_option("--burstiness", a.burstiness, "Shape of the gaps: 1 is a Poisson process, less comes in bursts")
-      ->check(CLI::Range(0.001, 1e6))
+      ->check(numberIn(0.001, 1e6))
       ->capture_default_str();
   command->add_option("--max-concurrency", a.concurrencies, "Requests at once, 0: no limit; several by commas are a sweep")
       ->capture_default_str();
   command->add_option("--seed", a.seed, "Of prompts, lengths and arrivals")->capture_default_str();
-  command->add_option("--temperature", a.temperature, "Of each request")->check(CLI::Range(0.0, 100.0))->capture_default_str();
-  command->add_option("--top-p", a.topP, "Of each request")->check(CLI::Range(0.0, 1.0));
+  command->add_option("--temperature", a.temperature, "Of each request")->check(numberIn(0.0, 100.0))->capture_default_str();
+  command->add_option("--top-p", a.topP, "Of each request")->check(numberIn(0.0, 1.0));
   command->add_option("--top-k", a.topK, "Of each request");
-  command->add_option("--min-p", a.minP, "Of each request")->check(CLI::Range(0.0, 1.0));
+  command->add_option("--min-p", a.minP, "Of each request")->check(numberIn(0.0, 1.0));
   command->add_flag("--ignore-eos", a.ignoreEos, "Answers have their whole length; servers other than vLLM's kind may refuse it");
   command->add_option("--extra-body", a.extraBody, "A JSON object that is put into each request");
   command->add_option("--header", a.headers, "NAME=VALUE, sent with each request");
@@ -492,10 +494,10 @@ void addBenchCommand(CLI::App& app, Run& run) {
   command->add_flag("--save-detailed", a.saveDetailed, "Every request's figures and answer, in JSON");
   command->add_flag("--no-progress", a.noProgress, "No progress on a terminal");
   command->add_option("--ready-check-timeout-sec", a.readySeconds, "How long to wait for the server")
-      ->check(CLI::Range(0.0, 1e6))
+      ->check(numberIn(0.0, 1e6))
       ->capture_default_str();
   command->add_option("--answer-timeout", a.requestTimeout, "Seconds without a byte of an answer")
-      ->check(CLI::Range(0.001, 1e6))
+      ->check(numberIn(0.001, 1e6))
       ->capture_default_str();
   a.serveOptions = addServeOptions(*command, a.serve);
   for (CLI::Option* option : a.serveOptions) option->group("Serving, where TARGET is a model");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // headroom-engine devices: what this machine offers to run models on, and why CUDA is off when it is.
 #include "app/engine/command.h"
+#include "app/engine/option_checks.h"
 #include "core/hardware/local_gpus.h"
 #include "engine/device/backend_registry.h"
 #include "engine/device/nvml_reader.h"
@@ -147,7 +148,7 @@ void addDevicesCommand(CLI::App& app, Run& run) {
       ->check(CLI::Range(1, 64))
       ->capture_default_str();
   command->add_option("--watch", options->watchSeconds, "Follow the GPUs: every so many seconds one line of JSON with what NVML tells")
-      ->check(CLI::Range(0.1, 3600.0));
+      ->check(numberIn(0.1, 3600));
   command->add_option("--format", options->format, "table or json")
       ->check(CLI::IsMember({"table", "json"}))
       ->capture_default_str();

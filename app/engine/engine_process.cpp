@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/engine/engine_process.h"
 
+#include "core/json_text.h"
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -87,7 +89,7 @@ Result<std::unique_ptr<EngineProcess>> EngineProcess::start(const std::string& m
       ended = count == 0;
     }
   }
-  const nlohmann::json ready = nlohmann::json::parse(line, nullptr, false);
+  const nlohmann::json ready = readJsonText(line);
   if (ready.is_object() && ready.contains("url") && ready["url"].is_string()) {
     process->m_url = ready["url"].get<std::string>();
     if (!lastLog.empty()) std::fprintf(stderr, "%s\n", lastLog.c_str());

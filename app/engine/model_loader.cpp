@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/engine/model_loader.h"
 
+#include "core/json_text.h"
 #include "core/launch/planner.h"
 #include "core/memory/cuda_types.h"
 #include "core/model/embedding_config.h"
@@ -34,9 +35,14 @@ Result<std::optional<DType>> readDType(const std::string& option, const std::str
 
 Result<std::optional<DType>> readKvDType(const std::string& text, DeviceKind device) {
   const auto dtype = parseDType(text);
-  if (dtype != DType::F8E4M3 && dtype != DType::F8E5M2 && dtype != DType::I8) return readDType("--kv-cache-dtype", text);
-  if (device == DeviceKind::Cpu || cudaHoldsCache(*dtype)) return dtype;
-  return failure("--kv-cache-dtype", text + " on CUDA", std::string("auto, ") + kCudaCacheTypes,
+  const bool onHost = device == DeviceKind::Cpu;
+  const std::string expected = onHost ? "auto, float32, float16, bfloat16, fp8_e4m3, fp8_e5m2 or int8" : std::string("auto, ") + kCudaCacheTypes;
+  if (dtype != DType::F8E4M3 && dtype != DType::F8E5M2 && dtype != DType::I8) {
+    if (auto read = readDType("--kv-cache-dtype", text)) return read;
+    return failure("--kv-cache-dtype", text, expected);
+  }
+  if (onHost || cudaHoldsCache(*dtype)) return dtype;
+  return failure("--kv-cache-dtype", text + " on CUDA", expected,
                  "int8 caches run on host devices: --device cpu");
 }
 
@@ -60,6 +66,8 @@ std::string deviceName(DeviceKind kind, int index) {
   return fmt::format("{}:{}", kind == DeviceKind::Cuda ? "cuda" : "cpu", index);
 }
 
+constexpr int64_t kMostRanks = 4096;
+
 // What is served where, before anything is loaded.
 struct Prepared {
   ModelSource model;
@@ -76,9 +84,11 @@ Result<std::optional<ParallelLayout>> readLayout(ModelArguments& arguments) {
   const std::string where = "--layout " + arguments.layoutFile;
   std::ifstream file(arguments.layoutFile);
   if (!file) return failure(where, "no file that can be read", "a layout from plan --format json");
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  if (isNestedTooDeep(text)) return failure(where, kTooDeepJson, "a layout from plan --format json");
   nlohmann::json json;
   try {
-    json = nlohmann::json::parse(file);
+    json = nlohmann::json::parse(text);
   } catch (const nlohmann::json::exception& problem) {
     return failure(where, problem.what(), "JSON");
   }
@@ -130,6 +140,9 @@ Result<Prepared> prepare(ModelArguments& arguments, const DeviceArguments& devic
   if (!model->config.missingInEngine.empty()) {
     std::string missing;
     for (const std::string& part : model->config.missingInEngine) missing += (missing.empty() ? "" : ", ") + part;
+    // What is said of the tensors names them.
+    for (const std::string& warning : model->config.warnings)
+      if (warning.starts_with("the files lack ") || warning.find(" has shape [") != std::string::npos) missing += "; " + warning;
     return failure(arguments.model, model->config.architecture + " with " + missing,
                    "an architecture that the engine has all parts of", "headroom-engine plan works for it");
   }
@@ -137,6 +150,9 @@ Result<Prepared> prepare(ModelArguments& arguments, const DeviceArguments& devic
   auto given = readLayout(arguments);
   if (!given) return pass(given);
   const int tp = arguments.tp.value_or(1), pp = arguments.pp.value_or(1), dp = arguments.dp.value_or(1);
+  if (const int64_t ranks = int64_t{tp} * pp * dp; ranks > kMostRanks)
+    return failure(fmt::format("--tp {} --pp {} --dp {}", tp, pp, dp), fmt::format("{} ranks", ranks),
+                   fmt::format("{} at most", kMostRanks));
 
   HostDeviceSettings host;
   host.count = tp * pp * dp;
@@ -339,6 +355,9 @@ Result<StartedModel> ModelLoader::start(ModelArguments arguments, double share) 
                          options.maxNumBatchedTokens));
   const MemoryLeft left = memoryLeft(*prepared, arguments.gpuMemoryUtilization.value_or(share), m_taken);
   if (left.share <= 0) return failure(name, left.others, "memory for one more", kFreeMemory);
+  if (arguments.gpuMemoryUtilization && left.share < *arguments.gpuMemoryUtilization)
+    m_log.warning(fmt::format("{} gets {:.2f} of each device's memory in place of the {:g} of --gpu-memory-utilization: {}", name,
+                              left.share, *arguments.gpuMemoryUtilization, left.others));
   auto engine =
       Engine::start(model, layout, prepared->machine, engineLimits(options), left.share, std::move(settings), m_changed);
   if (!engine && left.others.empty()) return pass(engine);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // headroom-engine plan: the grid of a model on a machine, as a table for people or as JSON for scripts. Reads headers only.
 #include "app/engine/command.h"
+#include "app/engine/option_checks.h"
+#include "core/json_text.h"
 #include "core/launch/plan_search.h"
 #include "core/launch/start_log.h"
 #include "engine/device/backend_registry.h"
@@ -43,7 +45,8 @@ Result<std::optional<DType>> dtypeOption(const std::string& option, std::string 
   if (name == "fp8_e4m3") return std::optional(DType::F8E4M3);
   if (name == "fp8_e5m2") return std::optional(DType::F8E5M2);
   if (std::optional<DType> dtype = parseDType(name)) return dtype;
-  return failure(option, fmt::format("\"{}\"", name), "auto, float32, float16, bfloat16, fp8, int8 or q8_0");
+  return failure(option, fmt::format("\"{}\"", name),
+                 option == "--dtype" ? "auto, float32, float16 or bfloat16" : "auto, float32, float16, bfloat16, fp8, int8 or q8_0");
 }
 
 // Sentences broken at spaces, continued at `indent`.
@@ -210,7 +213,8 @@ std::filesystem::path calibrationFile() {
 nlohmann::json readCalibrations() {
   std::ifstream file(calibrationFile());
   if (!file) return nlohmann::json::object();
-  nlohmann::json json = nlohmann::json::parse(file, nullptr, false);
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  nlohmann::json json = readJsonText(text);
   return json.is_object() ? json : nlohmann::json::object();
 }
 
@@ -388,7 +392,11 @@ Result<std::vector<EngineSelection>> comparedEngines(const std::string& text) {
   std::istringstream list(text);
   for (std::string name; std::getline(list, name, ',');) {
     Result<EngineSelection> engine = parseEngine(name);
-    if (!engine) return tl::unexpected(engine.error());
+    if (!engine) {
+      Error error = engine.error();
+      error.where = "--compare-with";
+      return tl::unexpected(std::move(error));
+    }
     engines.push_back(*engine);
   }
   return engines;
@@ -524,9 +532,9 @@ void addPlanCommand(CLI::App& app, Run& run) {
   plan->add_flag("--no-calibration", arguments->noCalibration, "as if nothing had been measured on this machine");
   plan->add_flag("--wish", arguments->wish,
                  "the fewest GPUs of the catalog for --max-model-len, --concurrency and the speeds below");
-  plan->add_option("--min-tokens-per-s", arguments->wished.decodeTokensPerSecond, "wish: of each request");
+  plan->add_option("--min-tokens-per-s", arguments->wished.decodeTokensPerSecond, "wish: of each request")->check(numberIn(0, 1e9));
   plan->add_option("--min-throughput", arguments->wished.throughputTokensPerSecond, "wish: tokens a second of all requests");
-  plan->add_option("--max-ttft-ms", arguments->wished.ttftMs, "wish: milliseconds to the first token");
+  plan->add_option("--max-ttft-ms", arguments->wished.ttftMs, "wish: milliseconds to the first token")->check(numberIn(0, 1e9));
   plan->add_option("--max-gpus", arguments->wished.mostGpus, "wish: of one machine")->capture_default_str();
   plan->add_option("--price", arguments->prices, "wish: CARD=PRICE of one GPU, in any unit; the cheapest machine first")
       ->delimiter(',');

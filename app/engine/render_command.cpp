@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // render: chat requests in, prompts out, a line each.
 #include "app/engine/command.h"
+#include "core/json_text.h"
 #include "engine/text/chat_template.h"
 
 #include <CLI/CLI.hpp>
@@ -18,7 +19,7 @@ int render(const std::string& model) {
   if (!chat) return fail(kBadInput, chat.error().message());
   std::ios::sync_with_stdio(false);
   for (std::string line; std::getline(std::cin, line);) {
-    const auto request = nlohmann::ordered_json::parse(line, nullptr, false);
+    const auto request = readJsonText<nlohmann::ordered_json>(line);
     nlohmann::json answer;
     if (request.is_discarded()) {
       answer = {{"error", "the line is no JSON"}};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // headroom-engine serve: starts the engines of one or more models and serves them until a signal or a failure ends it.
 #include "app/engine/command.h"
+#include "app/engine/option_checks.h"
 #include "app/engine/model_loader.h"
 #include "app/engine/serve_log.h"
 #include "app/engine/serve_options.h"
@@ -197,20 +198,20 @@ int serve(ServeArguments arguments) {
 }  // namespace
 
 void addModelOptions(CLI::App& command, ModelArguments& a) {
-  const auto positive = CLI::Range(int64_t{1}, int64_t{1} << 40);
+  const auto positive = CLI::Range(int64_t{1}, int64_t{1} << 30);
   command.add_option("--tp", a.tp, "Ranks that share each layer (1)")->check(CLI::Range(1, 1024));
   command.add_option("--pp", a.pp, "Stages that share the layers (1)")->check(CLI::Range(1, 1024));
   command.add_option("--dp", a.dp, "Replicas of the whole model (1)")->check(CLI::Range(1, 1024));
   command.add_option("--layout", a.layoutFile, "A layout from plan --format json, in place of --tp, --pp and --dp");
-  command.add_option("--gpus", a.gpus, "CUDA devices by number, one a rank: 0,2,3");
-  command.add_option("--served-model-name", a.servedModelName, "The name that requests use (the model's own)");
+  command.add_option("--gpus", a.gpus, "CUDA devices by number, one a rank: 0,2,3")->check(notEmpty());
+  command.add_option("--served-model-name", a.servedModelName, "The name that requests use (the model's own)")->check(notEmpty());
   command.add_option("--max-model-len", a.maxModelLen, "Tokens of one sequence, prompt and answer")->check(positive);
   command.add_option("--max-num-seqs", a.maxNumSeqs, "Sequences in one step")->check(positive);
   command.add_option("--max-num-batched-tokens", a.maxNumBatchedTokens, "Tokens in one step")->check(positive);
   command
       .add_option("--gpu-memory-utilization", a.gpuMemoryUtilization,
                   "Share of each device's memory to use (0.9; with --also, 0.9 divided by the models)")
-      ->check(CLI::Range(0.01, 1.0));
+      ->check(numberIn(0.01, 1));
   command.add_option("--dtype", a.dtype, "auto, float32 (exact), bfloat16 or float16")->capture_default_str();
   command.add_option("--kv-cache-dtype", a.kvCacheDType, "auto, float32, bfloat16, float16, fp8_e4m3, fp8_e5m2 or int8")
       ->capture_default_str();
@@ -230,7 +231,7 @@ void addModelOptions(CLI::App& command, ModelArguments& a) {
 
 std::vector<CLI::Option*> addServeOptions(CLI::App& command, ServeArguments& a) {
   const size_t before = command.get_options().size();
-  const auto positive = CLI::Range(int64_t{1}, int64_t{1} << 40);
+  const auto positive = CLI::Range(int64_t{1}, int64_t{1} << 30);
   addModelOptions(command, a.model);
   command.add_option("--device", a.devices.device, "auto takes CUDA where it is on")
       ->check(CLI::IsMember({"auto", "cuda", "cpu"}))
@@ -247,16 +248,16 @@ std::vector<CLI::Option*> addServeOptions(CLI::App& command, ServeArguments& a) 
                    "POST and DELETE /engine/models may load and unload models of this machine");
   command.add_option("--host", a.server.host, "Address to listen on; 0.0.0.0 is the network")->capture_default_str();
   command.add_option("--port", a.server.port, "0 picks a free one")->check(CLI::Range(0, 65535))->capture_default_str();
-  command.add_option("--api-key", a.server.apiKey, "Clients must send it as \"Authorization: Bearer KEY\"");
+  command.add_option("--api-key", a.server.apiKey, "Clients must send it as \"Authorization: Bearer KEY\"")->check(notEmpty());
   command
       .add_option("--max-requests", a.server.maxRequests, "Requests answered at the same time; more get status 429 (no limit)")
       ->check(positive);
   command
       .add_option("--request-timeout", a.server.requestTimeout,
                   "Seconds for a whole answer; a later one ends with an error (no limit)")
-      ->check(CLI::Range(0.001, 1e6));
+      ->check(numberIn(0.001, 1e6));
   command.add_option("--drain-seconds", a.drainSeconds, "How long running requests may go on after SIGTERM or SIGINT")
-      ->check(CLI::Range(0.0, 1e6))
+      ->check(numberIn(0, 1e6))
       ->capture_default_str();
   const std::vector<CLI::Option*> all = command.get_options();
   return {all.begin() + static_cast<ptrdiff_t>(before), all.end()};

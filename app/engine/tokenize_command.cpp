@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // tokenize: JSON strings in, arrays of token ids out, a line each.
 #include "app/engine/command.h"
+#include "core/json_text.h"
 #include "engine/text/tokenizer.h"
 
 #include <CLI/CLI.hpp>
@@ -25,7 +26,7 @@ int tokenize(const TokenizeOptions& options) {
   std::ios::sync_with_stdio(false);
   std::string line, out;
   for (int64_t number = 1; std::getline(std::cin, line); ++number) {
-    const auto text = nlohmann::json::parse(line, nullptr, false);
+    const auto text = readJsonText(line);
     if (!text.is_string()) {
       std::fwrite(out.data(), 1, out.size(), stdout);
       std::fflush(stdout);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/model/config_reader.h"
 
+#include "core/json_text.h"
 #include "core/model/file_head.h"
 
 #include <array>
@@ -97,7 +98,8 @@ Result<nlohmann::json> parsePythonJson(std::string_view text, const std::string&
   if (auto foreign = explainForeignFile(text.substr(0, 256), static_cast<int64_t>(text.size()), where, "a JSON object"))
     return tl::unexpected(*foreign);
   if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
-  nlohmann::json value = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (isNestedTooDeep(text)) return failure(where, kTooDeepJson, "a JSON object", "is this the right file? fetch it again");
+  nlohmann::json value = readJsonText(text);
   if (value.is_discarded()) {
     const std::string strict = withoutPythonWords(text);
     try {

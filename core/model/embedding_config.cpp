@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/model/embedding_config.h"
 
+#include "core/json_text.h"
 #include "core/model/config_reader.h"
 
 #include <fmt/format.h>
@@ -57,7 +58,7 @@ Result<nlohmann::json> readJson(const fs::path& file) {
   const std::string all = text.str();
   const size_t first = all.find_first_not_of(" \t\r\n");
   if (first == std::string::npos || all[first] != '[') return parsePythonJson(all, file.string());
-  auto list = nlohmann::json::parse(all, nullptr, false);
+  auto list = readJsonText(all);
   if (list.is_discarded()) return failure(file.string(), "a list that is no JSON", "JSON");
   return list;
 }

@@ -2,6 +2,7 @@
 // Reads safetensors headers: 8 bytes of length, JSON, then the data that the JSON's offsets count from.
 #include "core/model/safetensors_header.h"
 
+#include "core/json_text.h"
 #include "core/model/file_head.h"
 #include "core/model/safetensors_parser.h"
 
@@ -119,6 +120,9 @@ Result<SafetensorsHeader> parseSafetensorsHeader(std::string_view json, int64_t 
       repeated = value.get<std::string>();
     return true;
   };
+  if (isNestedTooDeep(json))
+    return failure(where, "a header with " + std::string(kTooDeepJson), "a JSON object of tensors",
+                   "is this a safetensors file? fetch it again");
   const nlohmann::json header = nlohmann::json::parse(json, noteRepeats, /*allow_exceptions=*/false);
   if (header.is_discarded() || !header.is_object())
     return failure(where, fmt::format("a header that begins {}", describeBytes(json)), "a JSON object of tensors",

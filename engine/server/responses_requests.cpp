@@ -270,6 +270,8 @@ void readFormat(Parameters& parameters, Json& chat, Json& shown) {
     chat["response_format"] = *format;
     return;
   }
+  if (const auto schema = format->find("schema"); schema == format->end() || !schema->is_object())
+    return parameters.wrong("text.format.schema", schema == format->end() ? Json() : *schema, "a JSON schema");
   Json schema = *format;
   schema.erase("type");
   chat["response_format"] = {{"type", "json_schema"}, {"json_schema", std::move(schema)}};

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/server/tool_calls.h"
 
+#include "core/json_text.h"
+
 #include <algorithm>
 #include <cctype>
 #include <optional>
@@ -33,14 +35,14 @@ using Calls = std::optional<std::vector<Call>>;
 std::string argumentsText(const Json& arguments) {
   if (arguments.is_object()) return dumpJson(arguments);
   // Some models write the arguments as a text of JSON already.
-  if (arguments.is_string() && Json::parse(arguments.get<std::string>(), nullptr, false).is_object())
+  if (arguments.is_string() && readJsonText<Json>(arguments.get<std::string>()).is_object())
     return arguments.get<std::string>();
   return {};
 }
 
 // An object with name and arguments, or a list of them.
 Calls jsonCalls(std::string_view text) {
-  const Json value = Json::parse(trimmed(text), nullptr, false);
+  const Json value = readJsonText<Json>(trimmed(text));
   const Json list = value.is_array() ? value : Json::array({value});
   if (value.is_discarded() || list.empty()) return std::nullopt;
   std::vector<Call> calls;
@@ -124,7 +126,7 @@ Json typedValue(std::string_view text, const Json& schemas, const std::string& k
   const bool isText = type == "string" || (type.is_array() && std::find(type.begin(), type.end(), Json("string")) != type.end());
   if (isText) return std::string(text);
   const std::string_view plain = trimmed(text);
-  Json value = Json::parse(plain, nullptr, false);
+  Json value = readJsonText<Json>(plain);
   if (!value.is_discarded()) return value;
   if (plain == "True" || plain == "False") return plain == "True";
   if (plain == "None") return nullptr;
@@ -238,7 +240,7 @@ class PythonReader {
             code += m_text.substr(m_at, 6);
             m_at = std::min(m_at + 6, m_text.size());
           }
-          const Json read = Json::parse(code + "\"", nullptr, false);
+          const Json read = readJsonText<Json>(code + "\"");
           if (!read.is_string()) return fail();
           text += read.get<std::string>();
           break;
@@ -276,7 +278,7 @@ class PythonReader {
     m_at += literal.size();
     if (literal == "True" || literal == "False") return literal == "True";
     if (literal == "None") return nullptr;
-    Json number = Json::parse(literal, nullptr, false);
+    Json number = readJsonText<Json>(literal);
     return number.is_discarded() ? fail() : number;
   }
   std::string_view m_text;

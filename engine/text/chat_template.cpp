@@ -2,6 +2,7 @@
 // Finds a model's chat templates and the tokens they name, and renders requests with them.
 #include "engine/text/chat_template.h"
 
+#include "core/json_text.h"
 #include "core/model/file_head.h"
 #include "core/model/gguf_header.h"
 #include "engine/text/jinja_interpreter.h"
@@ -66,7 +67,7 @@ Result<Sources> fromFolder(const std::filesystem::path& folder) {
     if (!exists(folder / name)) continue;
     auto source = readFile(folder / name);
     if (!source) return tl::unexpected(source.error());
-    const json config = json::parse(*source, nullptr, false);
+    const json config = readJsonText(*source);
     if (!config.is_object())
       return failure((folder / name).string(), config.is_discarded() ? "no JSON" : config.type_name(), "a JSON object");
     addTemplates(text::member(config, "chat_template"), sources);
@@ -139,7 +140,7 @@ bool change(ordered_json& messages, const Changes& changes) {
         continue;
       auto& arguments = call["function"]["arguments"];
       if (arguments.is_string() && changes.parsesArguments) {
-        auto parsed = ordered_json::parse(arguments.get_ref<const std::string&>(), nullptr, false);
+        auto parsed = readJsonText<ordered_json>(arguments.get_ref<const std::string&>());
         if (!parsed.is_object()) continue;
         arguments = std::move(parsed);
         any = true;

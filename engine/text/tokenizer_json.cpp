@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads tokenizer.json, and from the files beside it which tokens end a sequence.
+#include "core/json_text.h"
 #include "core/model/file_head.h"
 #include "engine/text/json_fields.h"
 #include "engine/text/pipeline.h"
@@ -15,6 +16,7 @@ Result<json> readJson(const std::filesystem::path& file) {
   constexpr int64_t kLimit = int64_t{512} << 20;
   const auto text = readTextFile(file, kLimit);
   if (!text) return tl::unexpected(text.error());
+  if (isNestedTooDeep(*text)) return failure(file.string(), kTooDeepJson, "JSON", "the download may be incomplete");
   try {
     return json::parse(*text);
   } catch (const json::exception& fault) {

@@ -2220,6 +2220,18 @@
         <translation>这是 safetensors 文件吗？请重新获取</translation>
     </message>
     <message>
+        <source>lists or objects nested more than 256 deep</source>
+        <translation>嵌套超过 256 层的列表或对象</translation>
+    </message>
+    <message>
+        <source>a header with lists or objects nested more than 256 deep</source>
+        <translation>文件头含有嵌套超过 256 层的列表或对象</translation>
+    </message>
+    <message>
+        <source>is this the right file? fetch it again</source>
+        <translation>文件是否正确？请重新下载</translation>
+    </message>
+    <message>
         <source>tensor %1 twice</source>
         <translation>张量 %1 出现两次</translation>
     </message>

@@ -131,6 +131,11 @@ class ServeCommandTest : public QObject {
                                        << "budget";
     QTest::newRow("more memory than the machine's") << with("--device-memory", "900TiB") << "all the memory of this machine";
     QTest::newRow("too many ranks") << small(kModel, {"--tp", "1000"}) << "head";
+    QTest::newRow("a thousand million ranks") << small(kModel, {"--tp", "1024", "--pp", "1024", "--dp", "1024"}) << "1073741824 ranks";
+    QTest::newRow("an empty key") << small(kModel, {"--api-key", ""}) << "--api-key: found an empty text";
+    QTest::newRow("an empty name") << small(kModel, {"--served-model-name", ""}) << "--served-model-name: found an empty text";
+    QTest::newRow("no number of seconds") << small(kModel, {"--request-timeout", "nan"}) << "--request-timeout: found \"nan\"";
+    QTest::newRow("an unknown cache type") << small(kModel, {"--kv-cache-dtype", "q8_0"}) << "fp8_e4m3, fp8_e5m2 or int8";
     QTest::newRow("no layout file") << small(kModel, {"--layout", "/no/such/layout.json"}) << "/no/such/layout.json";
     QTest::newRow("GPUs of the CPU") << small(kModel, {"--gpus", "0,1"}) << "--gpus";
     QTest::newRow("no such host") << small(kModel, {"--host", "no.such.host.invalid"}) << "--host";

@@ -310,6 +310,7 @@ class ResponsesTest : public QObject {
     row(R"({"temperature": -1})", "temperature", "at least 0");
     row(R"({"text": {"format": {"type": "json_schema", "name": "n", "schema": {"type": "strung"}}}})", "text.format.schema",
         "strung");
+    row(R"({"text": {"format": {"type": "json_schema", "name": "n"}}})", "text.format.schema", "a JSON schema");
     row(R"({"text": {"format": {"type": "yaml"}}})", "text.format.type", "yaml");
     row(R"({"text": {"verbosity": "low"}})", "text.verbosity", "low");
     row(R"({"reasoning": {"effort": "much"}})", "reasoning.effort", "much");

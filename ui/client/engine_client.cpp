@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/client/engine_client.h"
 
+#include "core/json_text.h"
+
 #include <QNetworkProxy>
 #include <QNetworkReply>
 #include <QNetworkRequest>
@@ -16,7 +18,7 @@ namespace {
 constexpr int kShortAnswerTimeoutMs = 5000;
 constexpr qsizetype kMaxErrorBytes = 64 << 10;
 
-json parse(const QByteArray& bytes) { return json::parse(bytes.begin(), bytes.end(), nullptr, false); }
+json parse(const QByteArray& bytes) { return readJsonText({bytes.data(), static_cast<size_t>(bytes.size())}); }
 
 QString text(const json& value) {
   return value.is_string() ? QString::fromStdString(value.get_ref<const std::string&>()) : QString();

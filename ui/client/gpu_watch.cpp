@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/client/gpu_watch.h"
 
+#include "core/json_text.h"
 #include "ui/client/engine_process.h"
 
 #include <nlohmann/json.hpp>
@@ -25,7 +26,7 @@ QString text(const nlohmann::json& json, const char* key) {
 }  // namespace
 
 std::optional<std::vector<GpuReading>> parseGpuReadings(const QByteArray& line) {
-  const nlohmann::json json = nlohmann::json::parse(line.begin(), line.end(), nullptr, false);
+  const nlohmann::json json = readJsonText({line.data(), static_cast<size_t>(line.size())});
   if (!json.is_object()) return std::nullopt;
   const auto gpus = json.find("gpus");
   if (gpus == json.end() || !gpus->is_array()) return std::nullopt;

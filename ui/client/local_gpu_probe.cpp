@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/client/local_gpu_probe.h"
 
+#include "core/json_text.h"
 #include "ui/client/engine_process.h"
 
 #include <QByteArray>
@@ -52,7 +53,7 @@ void LocalGpuProbe::finish() {
     gpus.offReason = "CUDA is off: headroom-engine could not be started.";
   } else {
     const QByteArray text = m_process.readAllStandardOutput();
-    auto read = localGpusFromJson(nlohmann::json::parse(text.begin(), text.end(), nullptr, false), "headroom-engine devices");
+    auto read = localGpusFromJson(readJsonText({text.data(), static_cast<size_t>(text.size())}), "headroom-engine devices");
     gpus = read ? std::move(*read) : LocalGpus{{}, read.error().message()};
   }
   emit found(gpus);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/models/calibration.h"
 
+#include "core/json_text.h"
+
 #include <QDir>
 #include <QFile>
 #include <QFileInfo>
@@ -18,7 +20,7 @@ nlohmann::json readAll(const QString& path) {
   QFile file(path);
   if (!file.open(QIODevice::ReadOnly)) return nlohmann::json::object();
   const QByteArray bytes = file.readAll();
-  nlohmann::json json = nlohmann::json::parse(bytes.begin(), bytes.end(), nullptr, false);
+  nlohmann::json json = readJsonText({bytes.data(), static_cast<size_t>(bytes.size())});
   return json.is_object() ? json : nlohmann::json::object();
 }
 

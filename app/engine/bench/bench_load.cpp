@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/engine/bench/bench_load.h"
 
+#include "core/json_text.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -144,7 +146,7 @@ Result<std::vector<PlannedRequest>> shareGptLoad(const std::filesystem::path& fi
                                                  bool shuffle, uint64_t seed) {
   std::ifstream stream(file, std::ios::binary);
   if (!stream) return unreadable(file);
-  const Json data = Json::parse(stream, nullptr, false);
+  const Json data = readJsonText<Json>(std::string{std::istreambuf_iterator<char>(stream), {}});
   if (!data.is_array())
     return failure(file.string(), data.is_discarded() ? "no JSON" : "JSON that is no list", "a list of conversations");
   std::vector<const Json*> entries;
@@ -188,7 +190,7 @@ Result<std::vector<PlannedRequest>> jsonLinesLoad(const std::filesystem::path& f
     ++number;
     if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
     const std::string where = fmt::format("{} line {}", file.string(), number);
-    const Json entry = Json::parse(line, nullptr, false);
+    const Json entry = readJsonText<Json>(line);
     const char* expected = "an object with prompt (a text or token ids) or messages";
     if (!entry.is_object()) return failure(where, "no JSON object", expected);
     PlannedRequest request;

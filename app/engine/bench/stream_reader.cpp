@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/engine/bench/stream_reader.h"
 
+#include "core/json_text.h"
+
 #include <nlohmann/json.hpp>
 
 namespace headroom::app {
@@ -33,7 +35,7 @@ std::string pieceOf(const Json& choice) {
 }  // namespace
 
 std::string errorMessage(std::string_view body) {
-  const Json json = Json::parse(body, nullptr, false);
+  const Json json = readJsonText<Json>(body);
   if (json.is_object()) {
     const auto error = json.find("error");
     if (error != json.end() && error->is_object() && !textAt(*error, "message").empty()) return textAt(*error, "message");
@@ -64,7 +66,7 @@ void StreamReader::event(std::string_view data, double seconds) {
     m_over = true;
     return;
   }
-  const Json json = Json::parse(data, nullptr, false);
+  const Json json = readJsonText<Json>(data);
   if (!json.is_object()) {
     if (m_error.empty()) m_error = "an event of the stream is no JSON object";
     return;
