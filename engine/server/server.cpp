@@ -46,9 +46,10 @@ void Server::serve() {
     http->schedule(delay, std::move(work));
   };
   impl.routes = std::make_unique<OpenAiRoutes>(impl.models, impl.events, std::move(routes));
+  // Before the first client can ask: engines load meanwhile, and what changes then is told to those who have subscribed.
+  impl.serving = true;
   impl.http->serve([&routes = *impl.routes](const std::shared_ptr<HttpExchange>& exchange) { routes.handle(exchange); },
                    impl.options.threads);
-  impl.serving = true;
 }
 
 ModelSet& Server::models() { return m_impl->models; }

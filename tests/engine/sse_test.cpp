@@ -60,6 +60,34 @@ class SseTest : public QObject {
     QVERIFY(client.input().find("\"phase\":\"loading\"", last) == std::string::npos);
   }
 
+  // An engine that gets ready just when the server begins to answer.
+  void aChangeWhileTheServerBeginsIsNotLost() {
+    for (int round = 0; round < 20; ++round) {  // a slow machine loses some of them without the order in serve()
+      ByteTokenizer tokenizer;
+      LineTemplate chatTemplate;
+      FakeService service;
+      service.setPhase(EnginePhase::Loading);
+      ServerOptions options;
+      options.port = 0;
+      auto server = std::move(*Server::bind(std::move(options)));
+      std::atomic<int> reads{0};
+      service.afterState = [&] {
+        if (reads++ > 0) return;
+        service.setPhase(EnginePhase::Ready);
+        server->notifyStateChanged();
+      };
+      RawClient client(server->port());
+      client.send(requestText("GET", "/engine/events"));
+      ModelText text;
+      text.tokenizer = &tokenizer;
+      text.chatTemplate = &chatTemplate;
+      server->serve(service, std::move(text));
+      const bool told = client.readUntil([](const std::string& input) { return countOf(input, "event: state") >= 2; }, 5'000);
+      server->stop(0);
+      QVERIFY2(told, QByteArray::number(round));
+    }
+  }
+
   void sendsMetricsTwiceASecondToEveryone() {
     FakeServer server;
     RawClient first(server.port), second(server.port);
