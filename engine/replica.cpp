@@ -61,7 +61,12 @@ Replica::Replica(const ModelSource& model, const ParallelLayout& layout, int ind
 }
 
 Replica::~Replica() {
-  m_ranks.reset();  // joins the ranks; no callback after this
+  std::unique_ptr<RankGroup> ranks;
+  {
+    std::lock_guard lock(m_mutex);
+    ranks = std::move(m_ranks);  // a rank that ends a step meanwhile finds none to give the next one to
+  }
+  ranks.reset();  // joins the ranks; no callback after this
   {
     std::lock_guard lock(m_mutex);
     std::vector<Request*> open;

@@ -429,14 +429,18 @@ class EngineTest : public QObject {
   void stopsWhileRequestsRun() {
     Setup setup;
     setup.pp = 2;
-    Answer answer;
-    {
-      auto engine = startEngine(setup);
-      QVERIFY(engine);
-      (*engine)->submit(requestOf(casesOf(setup.model).front(), 80), answer.sink());
-      QVERIFY(answer.waitUpdates(1));
+    const Case wanted = casesOf(setup.model).front();
+    // Many times: a rank that ended a step just when its group was given up found nothing to hand the next one to, and crashed.
+    for (int round = 0; round < 150; ++round) {
+      Answer answer;
+      {
+        auto engine = startEngine(setup);
+        QVERIFY(engine);
+        (*engine)->submit(requestOf(wanted, 80), answer.sink());
+        QVERIFY(answer.waitUpdates(1 + round % 7));
+      }
+      QCOMPARE(answer.finish.has_value(), true);
     }
-    QCOMPARE(answer.finish.has_value(), true);
   }
 };
 
