@@ -36,7 +36,8 @@ Result<std::optional<DType>> readDType(const std::string& option, const std::str
 Result<std::optional<DType>> readKvDType(const std::string& text, DeviceKind device) {
   const auto dtype = parseDType(text);
   const bool onHost = device == DeviceKind::Cpu;
-  const std::string expected = onHost ? "auto, float32, float16, bfloat16, fp8_e4m3, fp8_e5m2 or int8" : std::string("auto, ") + kCudaCacheTypes;
+  const std::string expected = onHost ? "auto, float32, float16, bfloat16, fp8_e4m3, fp8_e5m2 or int8"
+                                      : std::string("auto, ") + kCudaCacheTypes;
   if (dtype != DType::F8E4M3 && dtype != DType::F8E5M2 && dtype != DType::I8) {
     if (auto read = readDType("--kv-cache-dtype", text)) return read;
     return failure("--kv-cache-dtype", text, expected);

@@ -29,8 +29,9 @@ std::string budgetText(const GridContext& context, const MachineGpu& gpu, const 
       return fmt::format("{:.2f} GiB - {:.2f} for the CUDA context and a margin", gpu.leftByOthers().gib(),
                          (gpu.leftByOthers() - llamaCppUsable(gpu)).gib());
     case EngineKind::Headroom:
-      if (gpu.budget(replica.utilization) == gpu.leftByOthers() && gpu.usedByOthers)
-        return fmt::format("{:.2f} GiB - {:.2f} of other processes", gpu.totalMemory.gib(), gpu.usedByOthers->gib());
+      if (const Bytes left = gpu.leftByOthers();
+          static_cast<double>(left.count()) < replica.utilization * static_cast<double>(gpu.totalMemory.count()))
+        return fmt::format("{:.2f} GiB - {:.2f} of other processes", gpu.totalMemory.gib(), (gpu.totalMemory - left).gib());
       [[fallthrough]];
     default:
       return fmt::format("{:.2f} GiB x {:g}", gpu.totalMemory.gib(), replica.utilization);

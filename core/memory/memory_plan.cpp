@@ -154,9 +154,9 @@ Result<EngineMemoryPlan> planEngineMemory(const ModelSource& model, const Parall
     return failure(
         fmt::format("rank {} (stage {}, GPU {})", tightest->rank, tightest->stage, gpu.index),
         fmt::format("a budget of {} {} ({}{})", amount(have), unit,
-                    gpu.budget(utilization) < gpu.leftByOthers()
-                        ? fmt::format("{:g} x {} {}", utilization, amount(gpu.totalMemory), unit)
-                        : fmt::format("what other processes leave of {} {}", amount(gpu.totalMemory), unit),
+                    static_cast<double>(gpu.leftByOthers().count()) < utilization * static_cast<double>(gpu.totalMemory.count())
+                        ? fmt::format("what other processes leave of {} {}", amount(gpu.totalMemory), unit)
+                        : fmt::format("{:g} x {} {}", utilization, amount(gpu.totalMemory), unit),
                     ranksOnGpu[tightest->gpu] > 1 ? fmt::format(" for {} ranks", ranksOnGpu[tightest->gpu]) : ""),
         fmt::format("{} {} (weights {} + activations {}{} + {} for one sequence of {} tokens)", amount(fixed + cache), unit,
                     amount(planned.weights), amount(planned.activations),

@@ -2,6 +2,8 @@
 // This machine's GPUs: what "local" then means, how one program tells another of them, and the memory that other processes hold.
 #include "core/hardware/local_gpus.h"
 #include "core/launch/planner.h"
+#include "core/layout/parallel_layout.h"
+#include "core/memory/memory_plan.h"
 #include "tests/core/sample_model.h"
 
 #include <QtTest>
@@ -115,6 +117,38 @@ class LocalGpusTest : public QObject {
     // The first rank holds two of three KV heads and had 0.9 x 4 GiB; now it has 3. The second has as many blocks, half as large.
     const double lost = static_cast<double>(alone - beside), expected = 1.5 * 0.6 * 0x1p30;
     QVERIFY2(std::abs(lost - expected) < 0.01 * expected, qPrintable(QString::number(lost)));
+  }
+
+  // A plan and a start that are short of memory say whose doing it is.
+  void whoTakesTheMemoryIsSaid_data() {
+    QTest::addColumn<double>("share");
+    QTest::addColumn<int>("othersMiB");  // -1: not known
+    QTest::addColumn<QString>("start");
+    QTest::addColumn<QString>("plan");
+    QTest::newRow("share") << 0.5 << 100 << "(0.5 x 300.0 MiB)" << "budget 0.29 GiB x 0.5";
+    QTest::newRow("others") << 0.9 << 200 << "(what other processes leave of 300.0 MiB)" << "budget 0.29 GiB - 0.20 of other processes";
+    QTest::newRow("all of it") << 1.0 << -1 << "(1 x 300.0 MiB)" << "budget 0.29 GiB x 1";
+    QTest::newRow("all of it, nobody else") << 1.0 << 0 << "(1 x 300.0 MiB)" << "budget 0.29 GiB x 1";
+  }
+  void whoTakesTheMemoryIsSaid() {
+    QFETCH(double, share);
+    QFETCH(int, othersMiB);
+    QFETCH(QString, start);
+    QFETCH(QString, plan);
+    const ModelSource model = test::makeModel({});
+    const auto others = othersMiB < 0 ? std::nullopt : std::optional(Bytes(int64_t{othersMiB} << 20));
+    const Machine machine = gpuMachine({localGpu(0, "card", std::nullopt, std::nullopt, 300_MiB, others)});
+    PlanOptions options;
+    options.maxModelLen = 1024;
+    options.gpuMemoryUtilization = share;
+    const auto report = planModel(model, machine, options);
+    QVERIFY(report);
+    const LayoutPlan& layout = *report->find(1, 1, 1);
+    QVERIFY(layout.verdict == Verdict::DoesNotFit);
+    QVERIFY2(layout.reasons.front().message.find(plan.toStdString()) != std::string::npos, layout.reasons.front().message.c_str());
+    const auto memory = planEngineMemory(model, *makeHeadroomLayout(model, 1, 1, 1), machine, engineLimits(report->options), share);
+    QVERIFY(!memory);
+    QVERIFY2(memory.error().found.find(start.toStdString()) != std::string::npos, memory.error().found.c_str());
   }
 
   void aFileSaysWhatSizesDoNot() {
