@@ -147,8 +147,8 @@ void Scheduler::append(StepPlan& plan, Sequence& sequence, int64_t count) {
     plan.positions.push_back(static_cast<int32_t>(position));
     plan.slots.push_back(static_cast<int32_t>(sequence.blocks[position / blockTokens] * blockTokens + position % blockTokens));
     const bool last = position + 1 >= known;
-    // After a preemption the prompt is computed again; its logprobs are then asked for again and replace the first ones.
-    const bool promptRow = sequence.promptLogprobs && position + 1 < sequence.promptTokens;
+    // After a preemption in the middle of the prompt its logprobs are asked for again and replace the first ones.
+    const bool promptRow = sequence.wantsPromptRows() && position + 1 < sequence.promptTokens;
     if (sequence.hidden != Sequence::Hidden::None) {
       if (last || sequence.hidden == Sequence::Hidden::All)
         plan.logits.push_back({row, index, false, static_cast<int32_t>(position), true});
@@ -182,9 +182,11 @@ SharedStepPlan Scheduler::schedule() {
   const uint64_t preemptionsBefore = m_preemptions;
   std::vector<std::shared_ptr<Sequence>> order(m_running.begin(), m_running.end());
   // Those that generate come before chunks of prompts, so that a long prompt never takes their place in the step.
-  std::stable_partition(order.begin(), order.end(), [](const auto& s) { return s->scheduled + 1 >= static_cast<int64_t>(s->tokens.size()); });
+  std::stable_partition(order.begin(), order.end(),
+                        [](const auto& s) { return s->scheduled + 1 >= static_cast<int64_t>(s->tokens.size()); });
   int64_t generating = 0;
-  for (const auto& sequence : order) generating += !sequence->awaitingToken && sequence->scheduled + 1 >= static_cast<int64_t>(sequence->tokens.size());
+  for (const auto& sequence : order)
+    generating += !sequence->awaitingToken && sequence->scheduled + 1 >= static_cast<int64_t>(sequence->tokens.size());
   int64_t guesses = std::max<int64_t>(0, std::min(kRowsWithDrafts, budget) - generating);
   auto take = [&](Sequence& sequence) {
     const int64_t left = static_cast<int64_t>(sequence.tokens.size()) - sequence.scheduled;
@@ -207,7 +209,8 @@ SharedStepPlan Scheduler::schedule() {
   for (const auto& sequence : order) {
     if (sequence->running && !sequence->awaitingToken) take(*sequence);
   }
-  while (m_preemptions == preemptionsBefore && seats > 0 && budget > 0 && promptBudget > 0 && !m_waiting.empty() && running() < m_limits.maxNumSeqs) {
+  while (m_preemptions == preemptionsBefore && seats > 0 && budget > 0 && promptBudget > 0 && !m_waiting.empty() &&
+         running() < m_limits.maxNumSeqs) {
     const std::shared_ptr<Sequence> next = *m_waiting.begin();
     admitFromCache(*next);
     const int64_t found = next->computed;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Continuous batching for one replica: which sequences compute which tokens in the next step. Host only; one thread at a time.
 //
-// Every step takes the running sequences first (one token each while they generate, a chunk of their prompt before that), then admits waiting ones
-// by priority and arrival. When no block is free, the running sequence that is last in that order gives up its blocks and waits again; its tokens
-// are computed anew later. Several steps may be in flight through the pipeline stages: a sequence whose next token is not yet sampled sits out,
-// while further chunks of a prompt may follow each other.
+// Every step takes the running sequences first (one token each while they generate, a chunk of their prompt before that), then
+// admits waiting ones by priority and arrival. When no block is free, the running sequence that is last in that order gives up
+// its blocks and waits again; its tokens are computed anew later. Several steps may be in flight through the pipeline stages: a
+// sequence whose next token is not yet sampled sits out, while further chunks of a prompt may follow each other.
 //
 // A sequence that generates may get guessed tokens beside its known one (PromptLookup). The step computes all of them; the owner
 // samples after each token that turned out right, so the answer is the same as without guesses, and what was guessed wrong is
@@ -33,15 +33,18 @@ struct SchedulerLimits {
 // What the scheduler knows of a request.
 struct Sequence {
   SequenceId id{};
-  int priority = 0;                // lower first
+  int priority = 0;  // lower first
   uint64_t arrival = 0;
-  std::vector<int32_t> tokens;     // prompt and what was generated
+  std::vector<int32_t> tokens;  // prompt and what was generated
   int64_t promptTokens = 0;
-  int64_t mostTokens = 0;          // of prompt and answer; 0: not known, and nothing is guessed
-  bool promptLogprobs = false;     // every prompt row's logits are wanted: the prefix cache is of no use
+  int64_t mostTokens = 0;       // of prompt and answer; 0: not known, and nothing is guessed
+  bool promptLogprobs = false;  // the logits of every prompt row are wanted
   enum class Hidden : uint8_t { None, Last, All };
-  Hidden hidden = Hidden::None;    // rows of the prompt whose hidden states are wanted, in place of logits and tokens
-  bool skipsCache() const { return promptLogprobs || hidden == Hidden::All; }
+  Hidden hidden = Hidden::None;  // rows of the prompt whose hidden states are wanted, in place of logits and tokens
+  // They went out with the first token; a prompt that is computed anew behind it has them no more.
+  bool wantsPromptRows() const { return promptLogprobs && static_cast<int64_t>(tokens.size()) <= promptTokens; }
+  // Rows that are wanted must be computed: the prefix cache is of no use.
+  bool skipsCache() const { return wantsPromptRows() || hidden == Hidden::All; }
   // ---- the scheduler's own
   std::vector<BlockId> blocks;
   std::vector<BlockHash> hashes;   // of the full blocks that are published
@@ -50,10 +53,10 @@ struct Sequence {
   int64_t cachedPromptTokens = 0;  // found in the prefix cache when it was last admitted
   int inFlight = 0;                // steps
   bool running = false;
-  int32_t stateSlot = -1;          // one of maxNumSeqs, while it runs
+  int32_t stateSlot = -1;  // one of maxNumSeqs, while it runs
   PromptLookup lookup;
-  std::vector<int32_t> draft;      // guessed tokens behind `tokens` that the step in flight computes
-  bool awaitingToken = false;      // its last known token is in flight: nothing to compute until the sample is back
+  std::vector<int32_t> draft;  // guessed tokens behind `tokens` that the step in flight computes
+  bool awaitingToken = false;  // its last known token is in flight: nothing to compute until the sample is back
 };
 
 // Guesses of all sequences so far, as vLLM counts them.
@@ -64,7 +67,8 @@ struct DraftFigures {
 
 class Scheduler {
  public:
-  // Rows of a step beyond which nothing more is guessed: a row costs little only while the weights' way from memory takes longest.
+  // Rows of a step beyond which nothing more is guessed: a row costs little only while the weights' way from memory takes
+  // longest.
   static constexpr int64_t kRowsWithDrafts = 16;
 
   Scheduler(SchedulerLimits limits, BlockPool& pool);
@@ -75,8 +79,8 @@ class Scheduler {
 
   // The next step, or null when nothing can be computed now.
   SharedStepPlan schedule();
-  // The step is done on the last stage. Sequences that were removed meanwhile are passed over. `appendToken` is called by the owner before this for
-  // sequences that got a token.
+  // The step is done on the last stage. Sequences that were removed meanwhile are passed over. `appendToken` is called by the
+  // owner before this for sequences that got a token.
   void finishStep(const StepPlan& plan);
   // A sampled token of a live sequence.
   void appendToken(Sequence& sequence, int32_t token);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The engine on tiny reference models: the greedy tokens of Transformers come out of every layout, alone, together, in chunks, after preemption, with
-// and without the prefix cache; clients that leave and ranks that die end as they should.
+// The engine on tiny reference models: the greedy tokens of Transformers come out of every layout, alone, together, in chunks,
+// after preemption, with and without the prefix cache; clients that leave and ranks that die end as they should.
 #include "engine/engine.h"
 #include "engine/sample/token_constraint.h"
 
@@ -209,7 +209,13 @@ class EngineTest : public QObject {
     }
   }
 
+  void recomputesWhatItPreempted_data() {
+    QTest::addColumn<bool>("promptLogprobs");
+    QTest::newRow("tokens") << false;
+    QTest::newRow("with prompt logprobs, which came with the first token") << true;
+  }
   void recomputesWhatItPreempted() {
+    QFETCH(bool, promptLogprobs);
     // The least memory that holds one whole sequence, but not the eight that run together.
     Setup setup;
     setup.prefixCaching = false;
@@ -222,17 +228,24 @@ class EngineTest : public QObject {
     std::vector<std::unique_ptr<Answer>> answers;
     for (int i = 0; i < 8; ++i) {
       answers.push_back(std::make_unique<Answer>());
-      (*engine)->submit(requestOf(longest), answers.back()->sink());
+      GenerationRequest request = requestOf(longest);
+      if (promptLogprobs) request.sampling.promptLogprobs = 2;
+      (*engine)->submit(std::move(request), answers.back()->sink());
     }
     for (auto& answer : answers) {
       QVERIFY(answer->waitFinished());
       QCOMPARE(answer->tokens, longest.greedy);
+      QCOMPARE(answer->promptLogprobs.size(), promptLogprobs ? longest.prompt.size() : 0);
+      for (size_t i = 1; i < answer->promptLogprobs.size(); ++i) {
+        QCOMPARE(answer->promptLogprobs[i].size(), 3u);
+        QCOMPARE(answer->promptLogprobs[i][0].token, longest.prompt[i]);
+      }
     }
     QVERIFY((*engine)->metrics().snapshot().preemptions > 0);
   }
 
-  // With guesses every answer is the one without, to the bit of its log probabilities: greedy and drawn, with penalties, to a stop
-  // token and to the end of the context, alone and among others, also where blocks are few. What repeats takes fewer steps.
+  // With guesses every answer is the one without, to the bit of its log probabilities: greedy and drawn, with penalties, to a
+  // stop token and to the end of the context, alone and among others, also where blocks are few. What repeats takes fewer steps.
   // A form may be over with a guessed token: the tokens of the step before it belong to the answer too.
   void aFormMayEndWithinAGuess() {
     class Recital final : public TokenConstraint {  // the tokens of a text, one after the other
@@ -318,10 +331,11 @@ class EngineTest : public QObject {
             tokens.push_back(answers[i]->tokens);
             logprobs.push_back(answers[i]->logprobs);
           } else {
-            const auto same = std::mismatch(answers[i]->tokens.begin(), answers[i]->tokens.end(), tokens[i].begin(), tokens[i].end());
+            const auto same =
+                std::mismatch(answers[i]->tokens.begin(), answers[i]->tokens.end(), tokens[i].begin(), tokens[i].end());
             QVERIFY2(answers[i]->tokens == tokens[i],
-                     fmt::format("request {}, {} guessed tokens, {}: token {} differs", i, draftTokens, together ? "together" : "alone",
-                                 same.first - answers[i]->tokens.begin())
+                     fmt::format("request {}, {} guessed tokens, {}: token {} differs", i, draftTokens,
+                                 together ? "together" : "alone", same.first - answers[i]->tokens.begin())
                          .c_str());
             QVERIFY2(answers[i]->logprobs == logprobs[i], fmt::format("request {}: log probabilities", i).c_str());
           }
@@ -334,9 +348,9 @@ class EngineTest : public QObject {
       if (draftTokens > 0) {
         QCOMPARE(metrics.acceptedAt.size(), size_t(8));
         QCOMPARE(std::accumulate(metrics.acceptedAt.begin(), metrics.acceptedAt.end(), uint64_t(0)), metrics.acceptedTokens);
-        qInfo("%llu steps alone without guesses, %llu with; %llu of %llu guessed tokens right", static_cast<unsigned long long>(steps[0]),
-              static_cast<unsigned long long>(steps[2]), static_cast<unsigned long long>(metrics.acceptedTokens),
-              static_cast<unsigned long long>(metrics.draftTokens));
+        qInfo("%llu steps alone without guesses, %llu with; %llu of %llu guessed tokens right",
+              static_cast<unsigned long long>(steps[0]), static_cast<unsigned long long>(steps[2]),
+              static_cast<unsigned long long>(metrics.acceptedTokens), static_cast<unsigned long long>(metrics.draftTokens));
         QVERIFY(steps[2] < steps[0]);
       }
       const EngineState state = (*engine)->state();

@@ -26,7 +26,8 @@ std::vector<int64_t> tokensPerSequence(const StepPlan& plan) {
   return counts;
 }
 
-// What the ranks would do: keep the token of every slot, and check that a step finds in its blocks what was written for each sequence.
+// What the ranks would do: keep the token of every slot, and check that a step finds in its blocks what was written for each
+// sequence.
 using WrittenSlots = std::map<int32_t, std::pair<int32_t, int32_t>>;  // slot -> (token, position)
 
 bool runStep(WrittenSlots& written, const StepPlan& plan, int64_t blockTokens) {
@@ -150,6 +151,31 @@ class SchedulerTest : public QObject {
     QCOMPARE(plan->logits[39].promptPosition, -1);
   }
 
+  // They went out with the first token: computed anew, the prompt's rows are of no more use, and the cache is.
+  void asksNoPromptLogprobsAgainAfterTheFirstToken() {
+    BlockPool pool(4, 16, true);
+    Scheduler scheduler({4, 512, 1}, pool);
+    scheduler.add(sequenceOf(1, 31));
+    auto second = sequenceOf(2, 31);
+    second->promptLogprobs = true;
+    scheduler.add(second);
+    SharedStepPlan plan = scheduler.schedule();
+    QCOMPARE(plan->logits.size(), 32u);
+    for (int i = 0; i < 2; ++i) {
+      for (const SequenceId id : plan->sequences) scheduler.appendToken(*scheduler.find(id), 7);
+      scheduler.finishStep(*plan);
+      plan = scheduler.schedule();
+    }
+    QCOMPARE(scheduler.preemptions(), 1u);
+    scheduler.remove(SequenceId{1});
+    plan = scheduler.schedule();
+    QCOMPARE(plan->sequences, (std::vector<SequenceId>{SequenceId{2}}));
+    QCOMPARE(plan->logits.size(), 1u);
+    QVERIFY(plan->logits[0].sample);
+    QCOMPARE(plan->logits[0].promptPosition, -1);
+    QCOMPARE(plan->tokens(), 1);  // of 33: both full blocks were still in the cache
+  }
+
   void preemptsTheLastWhenNoBlockIsFree() {
     BlockPool pool(4, 16, false);
     Scheduler scheduler({4, 512, 1}, pool);
@@ -229,7 +255,8 @@ class SchedulerTest : public QObject {
     QCOMPARE(tokensPerSequence(*plan).front(), 1);  // its last token is sampled, and never computed
   }
 
-  // A random load on few blocks: every sequence gets all its tokens, every step reads what was written for it, all blocks come back.
+  // A random load on few blocks: every sequence gets all its tokens, every step reads what was written for it, all blocks come
+  // back.
   void survivesAnyLoad_data() {
     QTest::addColumn<int>("stages");
     QTest::addColumn<bool>("prefixCaching");
