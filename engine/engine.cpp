@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <map>
 #include <thread>
 
 namespace headroom::engine {
@@ -61,8 +62,8 @@ Engine::Engine(std::unique_ptr<Impl> impl) : m_impl(std::move(impl)) {}
 
 Engine::~Engine() = default;
 
-Result<std::unique_ptr<Engine>> Engine::start(ModelSource model, ParallelLayout layout, Machine machine, EngineLimits limits, double utilization,
-                                              EngineSettings settings, std::function<void()> stateChanged) {
+Result<std::unique_ptr<Engine>> Engine::start(ModelSource model, ParallelLayout layout, Machine machine, EngineLimits limits,
+                                              double utilization, EngineSettings settings, std::function<void()> stateChanged) {
   auto impl = std::make_unique<Impl>();
   impl->model = std::move(model);
   impl->layout = std::move(layout);
@@ -83,8 +84,8 @@ Result<std::unique_ptr<Engine>> Engine::start(ModelSource model, ParallelLayout 
 
   Impl* self = impl.get();
   for (int replica = 0; replica < impl->layout.dp; ++replica) {
-    impl->replicas.push_back(std::make_unique<Replica>(impl->model, impl->layout, replica, impl->machine, impl->limits, impl->memory, impl->settings,
-                                                       impl->metrics, [self] {
+    impl->replicas.push_back(std::make_unique<Replica>(impl->model, impl->layout, replica, impl->machine, impl->limits,
+                                                       impl->memory, impl->settings, impl->metrics, [self] {
                                                          if (self->started) self->stateChanged();
                                                        }));
   }
@@ -144,10 +145,14 @@ EngineState Engine::state() const {
       if (state.error.empty()) state.error = failure->message();
     }
   }
-  state.phase = !state.error.empty()   ? EnginePhase::Failed
-                : m_impl->draining     ? EnginePhase::Draining
-                : ready                ? EnginePhase::Ready
-                                       : EnginePhase::Loading;
+  // Ranks that share a device say the same of it.
+  std::map<std::string, int64_t> used;
+  for (const RankState& rank : state.ranks) used[rank.device] += rank.deviceUsedBytes.value_or(0);
+  for (RankState& rank : state.ranks) rank.deviceUsedBytes = used[rank.device];
+  state.phase = !state.error.empty() ? EnginePhase::Failed
+                : m_impl->draining   ? EnginePhase::Draining
+                : ready              ? EnginePhase::Ready
+                                     : EnginePhase::Loading;
   return state;
 }
 
@@ -183,7 +188,9 @@ const EngineMetrics& Engine::metrics() const {
   m_impl->metrics.update([&](MetricsSnapshot& values) {
     values.running = current.requestsRunning;
     values.waiting = current.requestsWaiting;
-    values.kvCacheUsage = current.kvBlocksTotal > 0 ? 1.0 - static_cast<double>(current.kvBlocksFree) / static_cast<double>(current.kvBlocksTotal) : 0.0;
+    values.kvCacheUsage = current.kvBlocksTotal > 0
+                              ? 1.0 - static_cast<double>(current.kvBlocksFree) / static_cast<double>(current.kvBlocksTotal)
+                              : 0.0;
   });
   return m_impl->metrics;
 }

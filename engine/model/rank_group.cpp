@@ -260,7 +260,8 @@ struct RankGroup::Impl {
 
   static void note(std::atomic<int64_t>& figure, Bytes bytes, Rank& rank) {
     figure.store(bytes.count(), std::memory_order_relaxed);
-    rank.figures.deviceUsed.store(rank.backend->allocatedBytes().count(), std::memory_order_relaxed);
+    const Bytes used = rank.backend->allocatedBytes() + rank.backend->recordedBytes();
+    rank.figures.deviceUsed.store(used.count(), std::memory_order_relaxed);
   }
 
   RankState stateOf(const Rank& rank) const {

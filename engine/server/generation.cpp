@@ -124,6 +124,11 @@ void Generation::apply(Choice& choice, GenerationUpdate&& update) {
   if (choice.finished) return;
   if (update.finish == FinishReason::Error)
     return failed({500, update.error.empty() ? "The engine failed." : update.error, {}, "internal_error", {}});
+  // The engine ended before it answered: no answer, not an empty one. What was made until then is answered below.
+  const bool isNothing = std::none_of(m_choices.begin(), m_choices.end(), [](const Choice& each) { return each.begun; });
+  if (update.finish == FinishReason::Abort && update.tokens.empty() && isNothing)
+    return failed(m_model->whyNotReady().value_or(
+        ApiError{503, "The engine stopped before the answer.", {}, "service_unavailable", "engine_stopping"}));
   choice.begun = true;
   choice.cachedTokens = std::max(choice.cachedTokens, update.cachedPromptTokens);
   if (!update.embedding.empty()) choice.embedding = std::move(update.embedding);
@@ -228,6 +233,7 @@ void Generation::failed(const ApiError& error) {
     HttpResponse response;
     response.status = error.status;
     response.body = errorJson(error);
+    if (error.status == 503) response.headers.emplace_back("Retry-After", "1");
     return m_exchange->respond(std::move(response));
   }
   sendFailure(error);

@@ -28,8 +28,7 @@ RequestId EngineService::submit(GenerationRequest request, UpdateSink sink) {
     if (m_engine) return m_engine->submit(std::move(request), std::move(sink));
   }
   GenerationUpdate update;
-  update.finish = FinishReason::Error;
-  update.error = "The model is being unloaded.";
+  update.finish = FinishReason::Abort;
   sink(std::move(update));
   return 0;
 }

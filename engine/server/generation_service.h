@@ -14,7 +14,8 @@ namespace headroom::engine {
 class GenerationService {
  public:
   virtual ~GenerationService() = default;
-  // As Engine::submit: the sink may be called before submit() returns, and gets a final update whatever happens.
+  // As Engine::submit: the sink may be called before submit() returns, and gets a final update whatever happens: Abort where the
+  // engine ended, or ends before the answer.
   virtual RequestId submit(GenerationRequest request, UpdateSink sink) = 0;
   virtual void cancel(RequestId id) = 0;
   virtual EngineState state() const = 0;
@@ -29,7 +30,8 @@ class GenerationService {
 class EngineService final : public GenerationService {
  public:
   explicit EngineService(std::unique_ptr<Engine> engine);
-  // Ends the engine: open requests get Abort, its memory is free when this returns. Not on the engine's own threads.
+  // Ends the engine: open requests and later ones get Abort, its memory is free when this returns. Not on the engine's own
+  // threads.
   void close();
 
   RequestId submit(GenerationRequest request, UpdateSink sink) override;

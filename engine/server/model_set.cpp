@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 namespace headroom::engine {
@@ -34,6 +35,14 @@ std::shared_ptr<ServedModel> ModelSet::findLocked(const std::string& name) const
 std::shared_ptr<ServedModel> ModelSet::find(const std::string& name) const {
   std::lock_guard lock(m_mutex);
   return findLocked(name);
+}
+
+std::shared_ptr<ServedModel> ModelSet::findKnown(const std::string& name) const {
+  std::lock_guard lock(m_mutex);
+  if (auto model = findLocked(name)) return model;
+  for (auto entry = m_entries.rbegin(); entry != m_entries.rend(); ++entry)
+    if (entry->model.served->name() == name) return entry->model.served;
+  return nullptr;
 }
 
 std::shared_ptr<ServedModel> ModelSet::first() const {
@@ -97,6 +106,7 @@ std::optional<ApiError> ModelSet::unload(const std::string& name, std::chrono::m
                       "model_not_found"};
     entry->leaves = true;
     entry->until = std::chrono::steady_clock::now() + limit;
+    entry->model.served->leave();
     entry->model.served->service().drain();
   }
   m_wake.notify_all();
@@ -147,6 +157,46 @@ void ModelSet::closeAll() {
     if (entry.model.close) entry.model.close();
 }
 
+namespace {
+
+// Unknown where a part is.
+void add(std::map<std::string, std::optional<int64_t>>& used, const RankState& rank) {
+  const auto [device, isNew] = used.emplace(rank.device, rank.deviceUsedBytes);
+  if (!isNew)
+    device->second =
+        device->second && rank.deviceUsedBytes ? std::optional(*device->second + *rank.deviceUsedBytes) : std::nullopt;
+}
+
+// What each device holds of all models, `state` being that of `model`. An engine says the same of each of its ranks on a device.
+std::map<std::string, std::optional<int64_t>> usedBytes(const ModelSet& models, const ServedModel& model,
+                                                        const EngineState& state) {
+  std::map<std::string, std::optional<int64_t>> used;
+  for (const auto& each : models.all()) {
+    std::map<std::string, RankState> devices;
+    const EngineState other = each.get() == &model ? state : each->service().state();
+    for (const RankState& rank : other.ranks) devices.emplace(rank.device, rank);
+    for (const auto& [device, rank] : devices) add(used, rank);
+  }
+  return used;
+}
+
+}  // namespace
+
+EngineState stateIn(const ModelSet& models, const ServedModel& model) {
+  EngineState state = model.service().state();
+  const auto used = usedBytes(models, model, state);
+  for (RankState& rank : state.ranks)
+    if (const auto found = used.find(rank.device); found != used.end()) rank.deviceUsedBytes = found->second;
+  return state;
+}
+
+MetricsSample sampleIn(const ModelSet& models, const ServedModel& model) {
+  MetricsSample sample = model.service().sampleMetrics();
+  sample.deviceUsedBytes.clear();
+  for (const RankState& rank : stateIn(models, model).ranks) sample.deviceUsedBytes.push_back(rank.deviceUsedBytes);
+  return sample;
+}
+
 nlohmann::json summaryJson(const ServedModel& model) {
   const EngineState state = model.service().state();
   const nlohmann::json whole = toJson(state);
@@ -173,7 +223,7 @@ nlohmann::json stateJson(const ModelSet& models, const std::shared_ptr<ServedMod
   const std::shared_ptr<ServedModel> shown = model ? model : models.first();
   EngineState none;  // a server that has no model now is ready for one
   none.phase = EnginePhase::Ready;
-  nlohmann::json state = toJson(shown ? shown->service().state() : none);
+  nlohmann::json state = toJson(shown ? stateIn(models, *shown) : none);
   state["models"] = nlohmann::json::array();
   for (const auto& each : models.all()) state["models"].push_back(summaryJson(*each));
   return state;

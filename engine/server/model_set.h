@@ -49,6 +49,8 @@ class ModelSet {
   std::shared_ptr<ServedModel> find(const std::string& name) const;
   // The one that requests without a name mean: the oldest. Null where all are gone.
   std::shared_ptr<ServedModel> first() const;
+  // The newest of that name, also where it is leaving; null where there is none.
+  std::shared_ptr<ServedModel> findKnown(const std::string& name) const;
   // All, oldest first, those that leave too.
   std::vector<std::shared_ptr<ServedModel>> all() const;
   // "a, b": of those that serve.
@@ -73,6 +75,9 @@ class ModelSet {
   std::thread m_thread;
 };
 
+// A model's state and its sample since the last one, in which what is used of a device is what all models of the set hold there.
+EngineState stateIn(const ModelSet& models, const ServedModel& model);
+MetricsSample sampleIn(const ModelSet& models, const ServedModel& model);  // one caller at a time
 // What /engine/state shows: the state of `model`, or of the first one; and in "models" how each of them is.
 nlohmann::json stateJson(const ModelSet& models, const std::shared_ptr<ServedModel>& model = nullptr);
 // One model as /engine/models lists it: name, phase, error, progress, memory of its ranks, KV blocks, requests.

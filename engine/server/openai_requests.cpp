@@ -256,7 +256,10 @@ void readMessages(Parameters& parameters, Json& conversation) {
     if (absent && !(role->get<std::string>() == "assistant" &&
                     (hasCalls || message.contains("reasoning_content") || message.contains("refusal"))))
       return parameters.wrong(where + ".content", Json(), "a string or a list of text parts");
-    if (!absent) {
+    // Clients leave it out or write null; templates know the latter.
+    if (absent) {
+      copy["content"] = nullptr;
+    } else {
       auto text = readContent(parameters, *content, where + ".content");
       if (!text) return;
       copy["content"] = std::move(*text);
@@ -541,21 +544,23 @@ ApiResult<int64_t> fitToContext(const OpenAiRequest& request, TokenIds& prompt, 
   }
   const auto length = static_cast<int64_t>(prompt.size());
   if (request.pooling && length > bounds.maxModelLen)
-    return refuse(name, fmt::format("{}: has {} tokens; the context length is {} tokens.", name, length, bounds.maxModelLen));
+    return refuse(name, fmt::format("{}: has {} tokens; this model's maximum context length is {} tokens.", name, length,
+                                    bounds.maxModelLen));
   if (request.pooling && length > 0) return 0;
   if (length == 0)
     return tl::unexpected(
         ApiError{400, fmt::format("{}: has no tokens; expected at least one.", name), name, "invalid_request_error", ""});
   if (length >= bounds.maxModelLen)
-    return refuse(name, fmt::format("{}: has {} tokens; the context length is {} tokens, prompt and answer together.", name,
-                                    length, bounds.maxModelLen));
+    return refuse(name,
+                  fmt::format("{}: has {} tokens; this model's maximum context length is {} tokens, prompt and answer together.",
+                              name, length, bounds.maxModelLen));
   const int64_t room = bounds.maxModelLen - length;
   if (!request.maxTokens) return request.chat ? room : std::min<int64_t>(16, room);
   if (*request.maxTokens > room)
     return refuse(
         request.maxTokensName,
-        fmt::format("{}: {} tokens after a prompt of {} tokens are {}; the context length is {} tokens.", request.maxTokensName,
-                    *request.maxTokens, length, *request.maxTokens + length, bounds.maxModelLen));
+        fmt::format("{}: {} tokens after a prompt of {} tokens are {}; this model's maximum context length is {} tokens.",
+                    request.maxTokensName, *request.maxTokens, length, *request.maxTokens + length, bounds.maxModelLen));
   return std::max<int64_t>(*request.maxTokens, 1);
 }
 

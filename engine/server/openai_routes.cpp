@@ -210,9 +210,9 @@ struct OpenAiRoutes::Impl {
       if (!reason) return std::nullopt;
       if (!why) why = reason;
     }
-    if (why) return why;
-    return ApiError{503, "No model is loaded.", {}, "service_unavailable", "no_model"};
+    return why ? *why : noModelAtAll();
   }
+  static ApiError noModelAtAll() { return {503, "No model is loaded.", {}, "service_unavailable", "no_model"}; }
 
   // The model that a body names, ready to answer where `mustBeReady`.
   ApiResult<std::shared_ptr<ServedModel>> modelFor(const Json& body, bool mustBeReady = true) const {
@@ -222,7 +222,11 @@ struct OpenAiRoutes::Impl {
     std::shared_ptr<ServedModel> model = isNamed ? models.find(name->get<std::string>()) : first;
     // While the only model is not ready, that matters more than a wrong name.
     const std::shared_ptr<ServedModel>& asked = model ? model : first;
-    if (!asked) return tl::unexpected(*whyNoneIsReady());
+    if (!model && isNamed)
+      if (const auto leaving = models.findKnown(name->get<std::string>()))
+        if (const auto error = leaving->whyNotReady()) return tl::unexpected(*error);
+    // One may be loaded just now.
+    if (!asked) return tl::unexpected(whyNoneIsReady().value_or(noModelAtAll()));
     if (mustBeReady)
       if (const auto error = asked->whyNotReady()) return tl::unexpected(*error);
     if (!model) return tl::unexpected(noModel(name->get<std::string>()));
@@ -239,9 +243,9 @@ struct OpenAiRoutes::Impl {
   void showModel(const Exchange& exchange) {
     if (const auto error = whyNoneIsReady()) return answerError(exchange, *error);
     const std::string id = exchange->request().path.substr(std::string_view("/v1/models/").size());
-    const auto model = models.find(id);
-    if (!model) return answerError(exchange, noModel(id));
-    answer(exchange, dumpJson(cardOf(*model)));
+    if (const auto model = models.find(id)) return answer(exchange, dumpJson(cardOf(*model)));
+    const auto leaving = models.findKnown(id);
+    answerError(exchange, (leaving ? leaving->whyNotReady() : std::nullopt).value_or(noModel(id)));
   }
   void health(const Exchange& exchange) {
     if (const auto error = whyNoneIsReady()) return answerError(exchange, *error);
@@ -260,7 +264,7 @@ struct OpenAiRoutes::Impl {
     std::shared_ptr<ServedModel> model;
     if (query.starts_with("model=")) {
       const std::string name = percentDecode(std::string_view(query).substr(6));
-      model = models.find(name);
+      model = models.findKnown(name);
       if (!model) return answerError(exchange, noModel(name));
     }
     answer(exchange, dumpJson(stateJson(models, model)));
@@ -276,8 +280,7 @@ struct OpenAiRoutes::Impl {
   void engineModel(const Exchange& exchange) {
     const std::string name = modelIn(exchange->request().path);
     // One that leaves is told of until it is gone.
-    for (const auto& model : models.all())
-      if (model->name() == name) return answer(exchange, dumpJson(summaryJson(*model)));
+    if (const auto model = models.findKnown(name)) return answer(exchange, dumpJson(summaryJson(*model)));
     answerError(exchange, noModel(name));
   }
   void loadModel(const Exchange& exchange) {

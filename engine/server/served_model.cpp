@@ -59,6 +59,9 @@ RequestBounds ServedModel::bounds() const {
 }
 
 std::optional<ApiError> ServedModel::whyNotReady() const {
+  if (m_leaves)
+    return ApiError{503, fmt::format("The model {} is being unloaded and takes no new requests.", jsonString(m_name)), "model",
+                    "service_unavailable", "model_unloading"};
   const EngineState state = m_service.state();
   if (state.phase == EnginePhase::Ready) return std::nullopt;
   if (state.phase == EnginePhase::Failed)

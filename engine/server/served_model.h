@@ -9,6 +9,7 @@
 #include "engine/text/chat_template.h"
 #include "engine/text/tokenizer.h"
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -49,6 +50,8 @@ class ServedModel {
   const Tokenizer& tokenizer() const;  // one that knows no text where the model has none
   RequestBounds bounds() const;
 
+  // It is being unloaded, while the server goes on: it takes no new requests.
+  void leave() { m_leaves = true; }
   // Why it cannot answer now, or not in text.
   std::optional<ApiError> whyNotReady() const;
   std::optional<ApiError> whyNoText() const;
@@ -75,6 +78,7 @@ class ServedModel {
   const ModelText m_text;
   const ToolCallForm m_toolCalls;
   const ReasoningForm m_reasoning;
+  std::atomic<bool> m_leaves{false};
   const bool m_knowsDevelopers;  // the template has messages of the role developer
   std::once_flag m_trieOnce[2];
   // Each made by the first request that needs it; the second has the marks of calls and reasoning.

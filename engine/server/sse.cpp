@@ -57,7 +57,7 @@ void EventHub::tick() {
       return;
     }
   }
-  if (const auto model = m_models.first()) broadcast(sseEvent(toJson(model->service().sampleMetrics()).dump(), "metrics"), true);
+  if (const auto model = m_models.first()) broadcast(sseEvent(toJson(sampleIn(m_models, *model)).dump(), "metrics"), true);
   m_http.schedule(kMetricsInterval, [hub = weak_from_this()] {
     if (const auto self = hub.lock()) self->tick();
   });

@@ -273,7 +273,8 @@ class CudaEngineTest : public QObject {
     QVERIFY(count > 0);
     // What differs in the last bit of a float32 may round to a neighbour, and those of E5M2 lie twice as far apart.
     const double most = static_cast<DType>(type) == DType::F8E5M2 ? 0.01 : 0.002;
-    QVERIFY2(sum / static_cast<double>(count) < most, fmt::format("mean difference {}", sum / static_cast<double>(count)).c_str());
+    QVERIFY2(sum / static_cast<double>(count) < most,
+             fmt::format("mean difference {}", sum / static_cast<double>(count)).c_str());
   }
 
   // Every access of every kernel of a run, each buffer an allocation of its own: no race, nothing out of bounds.
@@ -403,6 +404,8 @@ class CudaEngineTest : public QObject {
     for (const RankState& state : d.group().rankStates()) {
       QCOMPARE(state.planned.graphs > 0, graphs);
       QCOMPARE(state.allocated.graphs > 0, replays);
+      const RankBytes& parts = state.allocated;
+      QCOMPARE(*state.deviceUsedBytes, *parts.weights + *parts.kvCache + *parts.activations + *parts.graphs);
       QVERIFY2(
           state.allocated.graphs <= state.planned.graphs,
           fmt::format("{} bytes of graphs, {} planned", state.allocated.graphs.value_or(-1), state.planned.graphs.value_or(-1))

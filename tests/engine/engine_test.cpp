@@ -79,12 +79,13 @@ struct Setup {
   bool prefixCaching = true;
   int64_t draftTokens = 0;
   int64_t memoryKiB = 8 << 10;
+  std::vector<int> devices = {};  // of each rank; empty: one each
 };
 
 Result<std::unique_ptr<Engine>> startEngine(const Setup& setup) {
   auto model = openModel(HEADROOM_TEST_DATA "/models/" + setup.model);
   if (!model) return tl::unexpected(model.error());
-  auto layout = makeHeadroomLayout(*model, setup.tp, setup.pp, setup.dp);
+  auto layout = makeHeadroomLayout(*model, setup.tp, setup.pp, setup.dp, setup.devices);
   if (!layout) return tl::unexpected(layout.error());
   HostDeviceSettings host{setup.tp * setup.pp * setup.dp, Bytes(setup.memoryKiB << 10)};
   EngineLimits limits;
@@ -207,6 +208,22 @@ class EngineTest : public QObject {
         QCOMPARE(*rank.allocated.activations, *rank.planned.activations);
       }
     }
+  }
+
+  void ranksThatShareADeviceSayWhatItHolds() {
+    Setup setup;
+    setup.tp = 2;
+    setup.dp = 2;
+    setup.devices = {0, 1, 1, 1};
+    auto engine = startEngine(setup);
+    QVERIFY2(engine, engine ? "" : engine.error().message().c_str());
+    QVERIFY(waitPhase(**engine, EnginePhase::Ready));
+    const EngineState state = (*engine)->state();
+    std::map<std::string, int64_t> held;
+    for (const RankState& rank : state.ranks)
+      held[rank.device] += *rank.allocated.weights + *rank.allocated.kvCache + *rank.allocated.activations;
+    QCOMPARE(held.size(), 2u);
+    for (const RankState& rank : state.ranks) QCOMPARE(*rank.deviceUsedBytes, held[rank.device]);
   }
 
   void recomputesWhatItPreempted_data() {

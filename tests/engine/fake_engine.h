@@ -86,7 +86,14 @@ class FakeService final : public GenerationService {
   }
 
   RequestId submit(GenerationRequest request, UpdateSink sink) override {
-    std::lock_guard lock(m_mutex);
+    std::unique_lock lock(m_mutex);
+    if (m_stop) {
+      lock.unlock();
+      GenerationUpdate update;
+      update.finish = FinishReason::Abort;
+      sink(std::move(update));
+      return 0;
+    }
     const RequestId id = ++m_lastId;
     m_submitted.push_back(request);
     m_active.emplace(id, Active{std::move(request), std::move(sink), 0, false});
@@ -111,6 +118,7 @@ class FakeService final : public GenerationService {
     state.phase = m_phase;
     state.error = m_error;
     state.model = "fake";
+    state.ranks = m_ranks;
     state.kvBlocksTotal = 100;
     state.kvBlocksFree = 100 - static_cast<int64_t>(m_active.size());
     state.requestsRunning = static_cast<int64_t>(m_active.size());
@@ -119,6 +127,7 @@ class FakeService final : public GenerationService {
   MetricsSample sampleMetrics() override {
     MetricsSample sample;
     sample.generatedTokensPerSecond = 12.5;
+    for (const RankState& rank : state().ranks) sample.deviceUsedBytes.push_back(rank.deviceUsedBytes);
     return sample;
   }
   MetricsSnapshot metrics() const override { return EngineMetrics(4096).snapshot(); }
@@ -130,6 +139,10 @@ class FakeService final : public GenerationService {
     std::lock_guard lock(m_mutex);
     m_phase = phase;
     m_error = std::move(error);
+  }
+  void setRanks(std::vector<RankState> ranks) {
+    std::lock_guard lock(m_mutex);
+    m_ranks = std::move(ranks);
   }
   // Every running request ends with this error after so many tokens.
   void failAfter(int tokens, std::string error) {
@@ -254,6 +267,7 @@ class FakeService final : public GenerationService {
   mutable std::mutex m_mutex;
   std::condition_variable m_changed;
   std::map<RequestId, Active> m_active;
+  std::vector<RankState> m_ranks;
   std::vector<GenerationRequest> m_submitted;
   RequestId m_lastId = 0;
   size_t m_cancelled = 0;

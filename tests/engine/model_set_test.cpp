@@ -27,8 +27,7 @@ LoadedModel modelOf(const std::shared_ptr<Script>& script, const std::string& na
   text.tokenizer = &script->tokenizer;
   text.chatTemplate = &script->chatTemplate;
   auto served = std::make_shared<ServedModel>(name, script->service, std::move(text));
-  return {std::shared_ptr<ServedModel>(served.get(), [served, script](ServedModel*) {}),
-          [script] {
+  return {std::shared_ptr<ServedModel>(served.get(), [served, script](ServedModel*) {}), [script] {
             script->service.close();
             ++script->closed;
           }};
@@ -173,14 +172,82 @@ class ModelSetTest : public QObject {
     QVERIFY(eventually([&] { return steady->service.active() == 1; }));
     QCOMPARE(models.ask("DELETE", "/engine/models/c?timeout=60").status, 202);
     QVERIFY(parsed(models.ask("GET", "/engine/models/c"))["phase"] == "draining");
-    QCOMPARE(models.ask("POST", "/v1/completions", {{"model", "c"}, {"prompt", "x"}}).status, 404);
+    const RawResponse late = models.ask("POST", "/v1/completions", {{"model", "c"}, {"prompt", "x"}});
+    QCOMPARE(late.status, 503);
+    QVERIFY(parsed(late)["error"]["message"] == "The model \"c\" is being unloaded and takes no new requests.");
+    QVERIFY(parsed(models.ask("GET", "/engine/state?model=c"))["phase"] == "draining");
     QVERIFY(eventually([&] { return steady->closed == 1; }));
     QCOMPARE(steady->service.active(), size_t{0});
     QCOMPARE(steady->service.cancelled(), size_t{0});
   }
 
+  // The server goes on, so it is not what stops.
+  void theLastModelThatLeavesSaysSo() {
+    TwoModels models(true);
+    const auto slow = std::make_shared<Script>("From slow", 20ms);
+    for (const auto& [name, script] : {std::pair{"a", models.a}, std::pair{"b", models.b}}) {
+      QCOMPARE(models.ask("DELETE", std::string("/engine/models/") + name).status, 202);
+      QVERIFY(eventually([&] { return script->closed == 1; }));
+    }
+    models.server->models().add(modelOf(slow, "slow"));
+    const std::string body = Json{{"prompt", "x"}, {"max_tokens", 500}, {"ignore_eos", true}}.dump();
+    RawClient client(models.server->port());
+    client.send(fmt::format("POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n\r\n{}", body.size(), body));
+    QVERIFY(eventually([&] { return slow->service.active() == 1; }));
+    QCOMPARE(models.ask("DELETE", "/engine/models/slow?timeout=60").status, 202);
+    const std::string why = "The model \"slow\" is being unloaded and takes no new requests.";
+    for (const RawResponse& late : {models.ask("POST", "/v1/completions", {{"model", "slow"}, {"prompt", "x"}}),
+                                    models.ask("POST", "/v1/completions", {{"prompt", "x"}}), models.ask("GET", "/health"),
+                                    models.ask("GET", "/v1/models"), models.ask("GET", "/v1/models/slow")}) {
+      QCOMPARE(late.status, 503);
+      QCOMPARE(parsed(late)["error"]["message"].get<std::string>(), why);
+      QCOMPARE(parsed(late)["error"]["code"].get<std::string>(), std::string("model_unloading"));
+    }
+    client.closeNow();
+    QVERIFY(eventually([&] { return slow->closed == 1; }));
+    QVERIFY(eventually([&] { return parsed(models.ask("GET", "/health"))["error"]["code"] == "no_model"; }));
+  }
+
+  // Between the look at its phase and its turn an engine may end: that is no fault of the server's, and no answer.
+  void anEngineThatEndsBeforeTheAnswerIsNoAnswer() {
+    TwoModels models;
+    models.b->service.close();
+    for (const bool stream : {false, true})
+      for (const auto& [path, name] : {std::pair{"/v1/completions", "prompt"}, std::pair{"/v1/responses", "input"}}) {
+        const RawResponse refused = models.ask("POST", path, {{"model", "b"}, {name, "x"}, {"stream", stream}});
+        QCOMPARE(refused.status, 503);
+        QCOMPARE(parsed(refused)["error"]["code"].get<std::string>(), std::string("engine_stopping"));
+      }
+  }
+
+  // What a device holds is of all models, in each one's state.
+  void usedMemoryIsOfAllModels() {
+    TwoModels models;
+    auto rank = [](int number, std::string device, std::optional<int64_t> used) {
+      RankState state;
+      state.rank = number;
+      state.device = std::move(device);
+      state.deviceUsedBytes = used;
+      return state;
+    };
+    models.a->service.setRanks({rank(0, "cuda:0", 700), rank(1, "cuda:1", 20), rank(2, "cuda:0", 700)});
+    models.b->service.setRanks({rank(0, "cuda:0", 50), rank(1, "cuda:2", std::nullopt)});
+    const auto usedIn = [](const Json& state) {
+      Json used = Json::array();
+      for (const Json& each : state["ranks"]) used.push_back(each["device_memory"]["used_bytes"]);
+      return used;
+    };
+    QCOMPARE(usedIn(parsed(models.ask("GET", "/engine/state"))), Json({750, 20, 750}));
+    QCOMPARE(usedIn(parsed(models.ask("GET", "/engine/state?model=b"))), Json({750, nullptr}));
+    RawClient client(models.server->port());
+    client.send("GET /engine/events HTTP/1.1\r\nHost: x\r\n\r\n");
+    QVERIFY(client.readUntilText("event: metrics"));
+    QVERIFY(client.readUntilText("\"device_used_bytes\":[750,20,750]"));
+  }
+
   void aLeavingModelIsEndedAtItsLimit() {
     TwoModels models(true);
+    const auto slow = std::make_shared<Script>("From slow", 20ms);
     models.server->models().add(modelOf(slow, "slow"));
     const std::string body = Json{{"model", "slow"}, {"prompt", "x"}, {"max_tokens", 400}, {"ignore_eos", true}}.dump();
     RawClient client(models.server->port());
@@ -194,9 +261,6 @@ class ModelSetTest : public QObject {
     QCOMPARE(answer["choices"][0]["finish_reason"], Json("abort"));
     QVERIFY(std::string("From slow").starts_with(answer["choices"][0]["text"].get<std::string>()));
   }
-
- private:
-  std::shared_ptr<Script> slow = std::make_shared<Script>("From slow", 20ms);
 };
 
 QTEST_APPLESS_MAIN(ModelSetTest)

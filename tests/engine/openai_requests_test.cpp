@@ -198,6 +198,21 @@ class OpenAiRequestsTest : public QObject {
     QCOMPARE(read->conversation["tools"].size(), 1u);
   }
 
+  // Clients leave the content of a call out or write null: one message for the template.
+  void contentThatIsLeftOutIsNull() {
+    const std::string call = R"("tool_calls": [{"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}])";
+    for (const std::string& content : {std::string(), std::string(R"("content": null, )")}) {
+      const auto read = readChatRequest(
+          with(kChat,
+               (R"({"messages": [{"role": "user", "content": "hi"}, {"role": "assistant", )" + content + call + "}]}").c_str()),
+          kBounds);
+      QVERIFY2(read.has_value(), read ? "" : read.error().message.c_str());
+      const auto& message = read->conversation["messages"][1];
+      QVERIFY(message.contains("content") && message["content"].is_null());
+      QCOMPARE(message["tool_calls"].size(), 1u);
+    }
+  }
+
   void fitsToTheContext() {
     auto fit = [](const char* base, const char* change, int64_t length) {
       const bool chat = base == kChat;
@@ -215,11 +230,14 @@ class OpenAiRequestsTest : public QObject {
     QCOMPARE(nothing.error().code, "");
     const auto tooLong = fit(kText, R"({"max_tokens": 9})", 120);
     QCOMPARE(tooLong.error().code, "context_length_exceeded");
+    // OpenAI's words, by which clients know the error.
+    QVERIFY(tooLong.error().message.find("this model's maximum context length is 128 tokens") != std::string::npos);
     QVERIFY(!tooLong.has_value());
     QVERIFY2(tooLong.error().message.find("120") != std::string::npos && tooLong.error().message.find("128") != std::string::npos,
              tooLong.error().message.c_str());
     const auto prompt = fit(kText, "{}", 200);
     QVERIFY(!prompt.has_value());
+    QVERIFY(prompt.error().message.find("this model's maximum context length is 128 tokens") != std::string::npos);
     QVERIFY2(prompt.error().message.find("200") != std::string::npos && prompt.error().message.find("128") != std::string::npos,
              prompt.error().message.c_str());
     QCOMPARE(*fit(kText, R"({"truncate_prompt_tokens": -1})", 200), 4);
