@@ -8,6 +8,7 @@
 #include "engine/text/jinja_interpreter.h"
 #include "engine/text/jinja_parser.h"
 #include "engine/text/json_fields.h"
+#include "engine/text/unicode.h"
 
 #include <map>
 
@@ -258,7 +259,7 @@ Result<std::unique_ptr<ChatTemplate>> ChatTemplate::open(const std::filesystem::
       return failure(path.string() + ", chat template \"" + name + "\"", fault.what(), "a Jinja template");
     }
   }
-  for (auto& [name, value] : sources->tokens) tokens.emplace_back(name, jinja::Value(value));
+  for (auto& [name, value] : sources->tokens) tokens.emplace_back(name, jinja::Value(text::toValidUtf8(value)));
   return std::make_unique<Template>(sources->named["default"], std::move(bodies), std::move(tokens));
 }
 

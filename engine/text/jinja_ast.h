@@ -49,6 +49,8 @@ struct Expression {
   std::vector<ExpressionPtr> operands;
   std::vector<std::string> operators;
   Arguments arguments;
+
+  ~Expression();  // one after the other, however deep they nest
 };
 
 struct Parameter {

@@ -143,7 +143,11 @@ Value Interpreter::evaluateCall(const Expression& expression, Scope& scope, cons
 }
 
 Value Interpreter::callValue(const Value& callee, Call call) {
-  if (callee.is(Kind::function)) return callee.function().run(call);
+  if (callee.is(Kind::function)) {
+    Value made = callee.function().run(call);
+    spend(stepsOf(made));
+    return made;
+  }
   if (callee.is(Kind::loop)) {
     if (!callee.loopState().recurse) throw Fault("The loop must have the 'recursive' marker to be called recursively.");
     return callee.loopState().recurse(call.need(0, "iterable", "loop"));
@@ -160,15 +164,19 @@ Value Interpreter::filterBlock(const Expression& filters, Value input, Scope& sc
 }
 
 Value Interpreter::applyFilter(const std::string& name, const Value& input, Call call) {
-  step();
+  Entered entered(*this);  // `map` comes here again
   const Filter filter = findFilter(name);
   if (!filter) throw Fault("No filter named '" + name + "'.");
-  return filter(*this, input, call);
+  spend(stepsOf(input) + stepsOfItems(call.values.size()));
+  Value made = filter(*this, input, call);
+  spend(stepsOf(made));
+  return made;
 }
 
 bool Interpreter::applyTest(const std::string& name, const Value& input, const Call& call) {
   const Test test = findTest(name);
   if (!test) throw Fault("No test named '" + name + "'.");
+  spend(1);
   return test(*this, input, call);
 }
 
@@ -214,6 +222,7 @@ Value Interpreter::path(const Value& object, const Value& dotted, const Value* o
   Value value = object;
   const std::string& text = dotted.string();
   for (size_t begin = 0; begin <= text.size();) {
+    spend(1);
     const size_t end = std::min(text.find('.', begin), text.size());
     const std::string part = text.substr(begin, end - begin);
     const bool index =
@@ -301,7 +310,11 @@ Value reals(const std::string& sign, double a, double b) {
 
 Value Interpreter::binary(const std::string& sign, const Value& a, const Value& b) {
   a.need();
-  if (sign == "%" && a.isString()) return Value(percentFormat(a.string(), b));
+  if (sign == "%" && a.isString()) {
+    Value made(percentFormat(a.string(), b));
+    spend(stepsOf(a) + stepsOf(made));
+    return made;
+  }
   b.need();
   if (a.isNumber() && b.isNumber()) {
     if (sign == "**") return power(a, b);
@@ -311,18 +324,22 @@ Value Interpreter::binary(const std::string& sign, const Value& a, const Value& 
   }
   if (sign == "+" && a.isString() && b.isString()) {
     checkSize(a.string().size() + b.string().size());
+    spend(stepsOf(a) + stepsOf(b));
     return Value(a.string() + b.string());
   }
   if (sign == "+" && a.kind() == b.kind() && (a.is(Kind::list) || a.is(Kind::tuple))) {
+    checkSize((a.items().size() + b.items().size()) * sizeof(Value));
+    spend(stepsOf(a) + stepsOf(b));
     std::vector<Value> items = a.items();
-    checkSize((items.size() + b.items().size()) * sizeof(Value));
     items.insert(items.end(), b.items().begin(), b.items().end());
     return Value::sequence(a.kind(), std::move(items));
   }
   const auto repeats = [](const Value& value) { return value.isString() || value.is(Kind::list) || value.is(Kind::tuple); };
-  if (sign == "*" && repeats(a) && b.isInteger()) return repeated(a, b.integer());
-  if (sign == "*" && repeats(b) && a.isInteger()) return repeated(b, a.integer());
-  refuse(sign, a, b);
+  const bool forwards = sign == "*" && repeats(a) && b.isInteger();
+  if (!forwards && !(sign == "*" && repeats(b) && a.isInteger())) refuse(sign, a, b);
+  Value made = forwards ? repeated(a, b.integer()) : repeated(b, a.integer());
+  spend(stepsOf(made));
+  return made;
 }
 
 }  // namespace headroom::engine::jinja

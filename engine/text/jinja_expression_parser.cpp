@@ -6,6 +6,22 @@
 
 namespace headroom::engine::jinja {
 
+Expression::~Expression() {
+  std::vector<ExpressionPtr> waiting;
+  const auto take = [&](Expression& from) {
+    for (auto& each : from.operands)
+      if (each) waiting.push_back(std::move(each));
+    for (auto& each : from.arguments.list)
+      if (each.value) waiting.push_back(std::move(each.value));
+  };
+  take(*this);
+  while (!waiting.empty()) {
+    const ExpressionPtr last = std::move(waiting.back());
+    waiting.pop_back();
+    take(*last);
+  }
+}
+
 ExpressionParser::Deeper::Deeper(ExpressionParser& parser) : m_parser(parser) {
   if (++parser.m_depth > kDeepest) parser.fail("the template nests too deep");
 }

@@ -81,6 +81,7 @@ Value toInteger(Interpreter&, const Value& input, Call& call) {
   int base = static_cast<int>(call.integer(1, "base", 10));
   const bool negative = text.starts_with('-');
   if (negative || text.starts_with('+')) text.erase(0, 1);
+  if (text.starts_with('-') || text.starts_with('+')) return fallback;
   if (text.size() > 2 && text[0] == '0' && (text[1] | 0x20) == (base == 16 ? 'x' : base == 8 ? 'o' : base == 2 ? 'b' : 0))
     text.erase(0, 2);
   std::erase(text, '_');
@@ -102,10 +103,23 @@ Value toReal(Interpreter&, const Value& input, Call& call) {
   if (input.isNumber()) return Value(input.real());
   if (!input.isString()) return fallback;
   std::string text = strip(input.string(), std::nullopt, true, true);
-  if (text.starts_with('+')) text.erase(0, 1);
+  if (text.starts_with('+')) text.erase(0, text.starts_with("+-") ? 0 : 1);
   double real = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), real);
   return error == std::errc() && end == text.data() + text.size() ? Value(real) : fallback;
+}
+
+// To a multiple of 10 ** -precision, ties to the even one, as Python rounds an int.
+int64_t roundedToTens(int64_t value, int64_t precision) {
+  if (precision < -19) return 0;
+  uint64_t scale = 1;
+  for (int64_t i = precision; i < 0; ++i) scale *= 10;
+  const uint64_t size = value < 0 ? 0 - static_cast<uint64_t>(value) : static_cast<uint64_t>(value);
+  const uint64_t rest = size % scale, above = scale - rest;
+  uint64_t out = size / scale;
+  if (rest > above || (rest == above && out % 2 != 0)) ++out;
+  if (__builtin_mul_overflow(out, scale, &out) || out > static_cast<uint64_t>(INT64_MAX)) throw Fault("integer too large");
+  return value < 0 ? -static_cast<int64_t>(out) : static_cast<int64_t>(out);
 }
 
 Value rounded(Interpreter&, const Value& input, Call& call) {
@@ -115,11 +129,13 @@ Value rounded(Interpreter&, const Value& input, Call& call) {
   const std::string how = call.text(1, "method", "common");
   if (how != "common" && how != "ceil" && how != "floor") throw Fault("method must be common, ceil or floor");
   if (how == "common") {
-    if (input.isInteger() && precision >= 0) return Value(input.integer());
-    if (precision >= 0) return Value(std::stod(fmt::format("{:.{}f}", input.real(), std::min<int64_t>(precision, 300))));
+    if (input.isInteger()) return precision >= 0 ? Value(input.integer()) : Value(roundedToTens(input.integer(), precision));
+    // A double has no digit behind the 1074th, and none before the 309th.
+    if (precision > 1100 || !std::isfinite(input.real())) return Value(input.real());
+    if (precision < -310) return Value(std::copysign(0.0, input.real()));
+    if (precision >= 0) return Value(std::strtod(fmt::format("{:.{}f}", input.real(), precision).c_str(), nullptr));
     const double scale = std::pow(10.0, static_cast<double>(-precision));
-    const double out = std::nearbyint(input.real() / scale) * scale;
-    return input.isInteger() ? Value(static_cast<int64_t>(out)) : Value(out);
+    return Value(std::nearbyint(input.real() / scale) * scale);
   }
   const double scale = std::pow(10.0, static_cast<double>(precision));
   return Value((how == "ceil" ? std::ceil(input.real() * scale) : std::floor(input.real() * scale)) / scale);
@@ -163,10 +179,12 @@ Value title(Interpreter&, const Value& input, Call&) {
 
 Value truncate(Interpreter&, const Value& input, Call& call) {
   const std::string source = input.str();
-  const int64_t most = call.integer(0, "length", 255);
+  // No text is longer than kMostBytes, so neither bound need be.
+  const auto bounded = [](int64_t characters) { return std::clamp<int64_t>(characters, -(int64_t{1} << 32), int64_t{1} << 32); };
+  const int64_t most = bounded(call.integer(0, "length", 255));
   const bool killWords = call.truth(1, "killwords", false);
   const std::string end = call.text(2, "end", "...");
-  const int64_t leeway = call.integer(3, "leeway", 5);
+  const int64_t leeway = bounded(call.integer(3, "leeway", 5));
   if (text::countCharacters(source) <= most + leeway) return Value(source);
   std::string kept = source.substr(0, byteOffset(source, std::max<int64_t>(0, most - text::countCharacters(end))));
   if (!killWords && kept.rfind(' ') != std::string::npos) kept = kept.substr(0, kept.rfind(' '));
@@ -181,6 +199,7 @@ Value wordWrap(Interpreter&, const Value& input, Call& call) {
   for (const std::string& line : splitLines(input.str(), false)) {
     if (!firstLine) out += newline;
     firstLine = false;
+    checkSize(out.size());
     int64_t column = 0;
     for (const std::string& word : splitAtSpaces(line, -1, false)) {
       const int64_t length = text::countCharacters(word);
@@ -189,6 +208,7 @@ Value wordWrap(Interpreter&, const Value& input, Call& call) {
         column = 0;
       }
       out += (column ? " " : "") + word;
+      checkSize(out.size());
       column += length + (column ? 1 : 0);
     }
   }

@@ -163,7 +163,8 @@ std::string percentFormat(const std::string& pattern, const Value& arguments) {
     if (at < pattern.size() && pattern[at] == '*') {
       const Value width = nextArgument();
       if (!width.isInteger()) throw Fault("* wants int");
-      spec.width = std::min<int64_t>(std::abs(width.integer()), 1 << 20);
+      if (width.integer() < 0) spec.align = '<';
+      spec.width = std::min<int64_t>(std::abs(std::max<int64_t>(width.integer(), -(1 << 20))), 1 << 20);
       ++at;
     } else {
       spec.width = digits(pattern, at);
@@ -190,6 +191,7 @@ std::string percentFormat(const std::string& pattern, const Value& arguments) {
       if (!value.isNumber()) throw Fault(fmt::format("%{} format: a real number is required, not {}", type, value.typeName()));
       spec.type = type == 'i' || type == 'u' ? 'd' : type;
       const bool whole = std::string_view("dxXo").find(spec.type) != std::string_view::npos;
+      if (whole && value.is(Kind::real) && !(std::fabs(value.real()) < 0x1p63)) throw Fault("integer too large");
       out += number(whole ? Value(value.isInteger() ? value.integer() : static_cast<int64_t>(value.real())) : value, spec);
     } else {
       throw Fault(fmt::format("unsupported format character '{}'", type));
@@ -201,9 +203,11 @@ std::string percentFormat(const std::string& pattern, const Value& arguments) {
   return out;
 }
 
-std::string braceFormat(const std::string& pattern, const Call& call) {
+namespace {
+// `automatic` is the place of the next {}, counted through the specs that hold arguments themselves.
+std::string braceFormat(const std::string& pattern, const Call& call, size_t& automatic, int depth) {
+  if (depth > 1) throw Fault("Max string recursion exceeded");
   std::string out;
-  size_t automatic = 0;
   for (size_t at = 0; at < pattern.size();) {
     const char c = pattern[at++];
     if ((c == '{' || c == '}') && at < pattern.size() && pattern[at] == c) {
@@ -228,12 +232,6 @@ std::string braceFormat(const std::string& pattern, const Call& call) {
     if (colon != std::string::npos) {
       spec = field.substr(colon + 1);
       field.resize(colon);
-      if (spec.find('{') != std::string::npos) {  // a width that is itself an argument
-        Call rest = call;
-        rest.values.erase(rest.values.begin(), rest.values.begin() + static_cast<std::ptrdiff_t>(std::min(
-                                                                         automatic + field.empty(), rest.values.size())));
-        spec = braceFormat(spec, rest);
-      }
     }
     char conversion = 0;
     if (field.size() >= 2 && field[field.size() - 2] == '!') {
@@ -255,6 +253,7 @@ std::string braceFormat(const std::string& pattern, const Call& call) {
         if (given == name) argument = &value;
       if (!argument) throw Fault(pythonQuoted(name));
     }
+    if (spec.find_first_of("{}") != std::string::npos) spec = braceFormat(spec, call, automatic, depth + 1);  // {:{width}}
     Value value = *argument;
     for (size_t step = nameEnd; step < field.size();) {
       const bool index = field[step] == '[';
@@ -274,6 +273,12 @@ std::string braceFormat(const std::string& pattern, const Call& call) {
     checkSize(out.size());
   }
   return out;
+}
+}  // namespace
+
+std::string braceFormat(const std::string& pattern, const Call& call) {
+  size_t automatic = 0;
+  return braceFormat(pattern, call, automatic, 0);
 }
 
 }  // namespace headroom::engine::jinja

@@ -26,7 +26,7 @@ Value range(Call& call) {
       throw Fault("Range too big. The sandbox blocks ranges larger than MAX_RANGE (100000).");
     if (__builtin_add_overflow(at, step, &at)) break;
   }
-  return Value::sequence(Kind::range, std::move(items));
+  return Value::range(std::move(items), start, stop, step);
 }
 
 Dict entries(Call& call) {
@@ -62,6 +62,7 @@ Value strftimeNow(Call& call) {
   const std::time_t now = std::time(nullptr);
   std::tm local{};
   localtime_r(&now, &local);
+  checkSize(format.size() * 16);
   std::string out(format.size() * 16 + 256, '\0');
   out.resize(std::strftime(out.data(), out.size(), format.c_str(), &local));
   return Value(text::toValidUtf8(out));
@@ -82,19 +83,20 @@ Value cycler(Call& call) {
   Dict members;
   members.set(Value("current"), items->front());
   Value made = Value::space(std::move(members));
-  // The function refers to its namespace weakly: by the entries that outlive every call through it.
-  Dict* own = &made.entries();
-  own->set(Value("next"), Value::function("next", [place, items, own](Call&) {
-             const Value current = (*items)[*place];
-             *place = (*place + 1) % items->size();
-             own->set(Value("current"), (*items)[*place]);
-             return current;
-           }));
-  own->set(Value("reset"), Value::function("reset", [place, items, own](Call&) {
-             *place = 0;
-             own->set(Value("current"), items->front());
-             return Value::none();
-           }));
+  // The functions may outlive their namespace, which holds them.
+  const auto moveTo = [place, items, own = made.weak()](size_t next) {
+    *place = next;
+    if (const auto kept = own.lock()) static_cast<Dict*>(kept.get())->set(Value("current"), (*items)[next]);
+  };
+  made.entries().set(Value("next"), Value::function("next", [place, items, moveTo](Call&) {
+                       const Value current = (*items)[*place];
+                       moveTo((*place + 1) % items->size());
+                       return current;
+                     }));
+  made.entries().set(Value("reset"), Value::function("reset", [moveTo](Call&) {
+                       moveTo(0);
+                       return Value::none();
+                     }));
   return made;
 }
 
@@ -132,6 +134,7 @@ Value slice(const Value& object, const Value& start, const Value& stop, const Va
   };
   const int64_t from = clamp(start, by > 0 ? 0 : count - 1), to = clamp(stop, by > 0 ? count : -1);
   if (object.isString() && by == 1) {
+    spend(stepsOf(object));
     const size_t begin = byteOffset(object.string(), from);
     return Value(object.string().substr(begin, byteOffset(object.string(), std::max(from, to)) - begin));
   }
@@ -139,7 +142,19 @@ Value slice(const Value& object, const Value& start, const Value& stop, const Va
   std::vector<Value> items;
   for (int64_t at = from; by > 0 ? at < to : at > to; at += by) {
     items.push_back(all[at]);
-    if (std::abs(by) >= count) break;
+    if (by >= count || by <= -count) break;
+  }
+  if (object.is(Kind::range)) {
+    const Sequence& range = object.sequenceObject();
+    const auto bound = [&](int64_t place) {
+      int64_t value = 0;
+      if (__builtin_mul_overflow(place, range.step, &value) || __builtin_add_overflow(value, range.start, &value))
+        throw Fault("integer too large");
+      return value;
+    };
+    int64_t step = 0;
+    if (__builtin_mul_overflow(range.step, by, &step)) throw Fault("integer too large");
+    return Value::range(std::move(items), bound(from), bound(to), step);
   }
   if (!object.isString()) return Value::sequence(object.kind(), std::move(items));
   std::string out;

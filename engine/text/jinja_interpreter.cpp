@@ -11,13 +11,16 @@ constexpr int64_t kMostSteps = 20'000'000;
 }  // namespace
 
 const Value* Scope::find(std::string_view name) const {
-  for (const Scope* scope = this; scope; scope = scope->parent)
+  for (const Scope* scope = this; scope; scope = scope->parent) {
+    spend(stepsOfItems(scope->names.size() / 4));
     for (const auto& [known, value] : scope->names)
       if (known == name) return &value;
+  }
   return nullptr;
 }
 
 void Scope::set(std::string_view name, Value value) {
+  spend(stepsOfItems(names.size() / 4));
   for (auto& [known, old] : names)
     if (known == name) {
       old = std::move(value);
@@ -38,16 +41,15 @@ Interpreter::Interpreter(std::vector<std::pair<std::string, Value>> variables) {
 // What holds itself is never counted out: it is emptied.
 Interpreter::~Interpreter() {
   for (auto& [identity, space] : m_assigned) space.entries().entries.clear();
+  for (const auto& each : m_keeping)
+    if (const auto loop = each.lock()) std::exchange(loop->lastChanged, {}).clear();
 }
 
 std::string Interpreter::render(const Body& body) {
+  const WorkLimit limit(kMostSteps);
   std::string out;
   run(body, *m_globals, out);
   return out;
-}
-
-void Interpreter::step() {
-  if (++m_steps > kMostSteps) throw Fault("the template runs too long");
 }
 
 Scope& Interpreter::open(Scope& parent) {
@@ -70,6 +72,7 @@ void Interpreter::close(Scope& scope) {
 
 void Interpreter::write(std::string& out, std::string_view text) {
   checkSize(out.size() + text.size());
+  spend(stepsOfText(text.size()));
   out += text;
 }
 
@@ -167,16 +170,19 @@ void Interpreter::runLoop(const Statement& statement, const Value& iterable, int
     }
     state->items = std::move(kept);
   }
-  if (statement.recursive)
+  state->willKeep = [this, loop = std::weak_ptr<Loop>(state)] { m_keeping.push_back(loop); };
+  if (statement.recursive) {
+    capture(scope);
     state->recurse = [this, &statement, &scope, depth](const Value& inner) {
       Entered entered(*this);
       std::string text;
       runLoop(statement, inner, depth + 1, scope, text);
       return Value(std::move(text));
     };
+  }
   const size_t count = state->items.size();
   for (size_t i = 0; i < count; ++i) {
-    step();
+    spend(1);
     state->index0 = static_cast<int64_t>(i);
     Scope& inner = open(scope);
     inner.set("loop", Value::loop(state));
@@ -220,8 +226,12 @@ void Interpreter::bind(const Expression& target, const Value& value, Scope& scop
   for (size_t i = 0; i < wanted; ++i) bind(*target.operands[i], parts[i], scope);
 }
 
+void Interpreter::capture(Scope& scope) {
+  for (Scope* each = &scope; each && !each->captured; each = each->parent) each->captured = true;
+}
+
 Value Interpreter::macro(const Statement& statement, Scope& scope) {
-  for (Scope* captured = &scope; captured && !captured->captured; captured = captured->parent) captured->captured = true;
+  capture(scope);
   return Value::function(statement.macroParts.name,
                          [this, &statement, &scope](Call& call) { return Value(runMacro(statement, scope, call)); });
 }
@@ -240,6 +250,7 @@ std::string Interpreter::runMacro(const Statement& statement, Scope& defined, Ca
       }
     return std::nullopt;
   };
+  spend(stepsOfItems(named.size() * parts.parameters.size()));
   std::vector<const Parameter*> missing;
   for (size_t i = 0; i < parts.parameters.size(); ++i) {
     const Parameter& parameter = parts.parameters[i];

@@ -9,11 +9,11 @@
 
 namespace headroom::engine::jinja {
 
-// Names of one level. Loops and macros make levels; `if` does not.
+// Names of one level. Loops and macros make levels; `if` does not. One that is captured is not used again.
 struct Scope {
   Scope* parent = nullptr;
   std::vector<std::pair<std::string, Value>> names;
-  bool captured = false;  // a macro may still look into it
+  bool captured = false;  // a macro or a recursive loop may still look into it
 
   const Value* find(std::string_view name) const;
   void set(std::string_view name, Value value);
@@ -33,7 +33,6 @@ class Interpreter {
   // A dotted path of attributes and indices, as filters take it; `otherwise` for what is undefined.
   static Value path(const Value& object, const Value& dotted, const Value* otherwise = nullptr);
   static Value binary(const std::string& sign, const Value& a, const Value& b);
-  void step();
 
  private:
   enum class Flow { normal, breaks, continues };
@@ -44,7 +43,7 @@ class Interpreter {
         --interpreter.m_depth;
         throw Fault("maximum recursion depth exceeded");
       }
-      interpreter.step();
+      spend(1);
     }
     ~Entered() { --m_interpreter.m_depth; }
     Interpreter& m_interpreter;
@@ -59,6 +58,7 @@ class Interpreter {
   void runCallBlock(const Statement& statement, Scope& scope, std::string& out);
   void runScoped(const Body& body, Scope& scope, std::string& out);
   void bind(const Expression& target, const Value& value, Scope& scope);
+  static void capture(Scope& scope);
   Value macro(const Statement& statement, Scope& scope);
   std::string runMacro(const Statement& statement, Scope& defined, Call& call);
   static void write(std::string& out, std::string_view text);
@@ -80,9 +80,9 @@ class Interpreter {
   Scope* m_globals;
   // Namespaces that were assigned to: all that a template can change, and so all that can come to hold itself.
   std::unordered_map<const void*, Value> m_assigned;
+  std::vector<std::weak_ptr<Loop>> m_keeping;  // loops whose `changed` was called
   Value m_blockText;  // what the filters of a block apply to
   int m_depth = 0;
-  int64_t m_steps = 0;
 };
 
 // The library of filters, tests, methods and global functions; each in a file of its own.

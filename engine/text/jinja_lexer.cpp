@@ -30,7 +30,7 @@ std::string withPlainNewlines(std::string_view source, bool dropLast) {
 
 class Lexer {
  public:
-  explicit Lexer(std::string_view source) : m_source(withPlainNewlines(source, true)) {}
+  explicit Lexer(std::string_view source) : m_source(withPlainNewlines(text::toValidUtf8(source), true)) {}
 
   std::vector<Token> run() {
     while (m_at < m_source.size()) root();
@@ -309,6 +309,11 @@ class Lexer {
 
 }  // namespace
 
-std::vector<Token> lex(std::string_view source) { return Lexer(source).run(); }
+std::vector<Token> lex(std::string_view source) {
+  constexpr size_t kLongestSource = size_t{4} << 20;  // a hundred times the longest that models come with
+  if (source.size() > kLongestSource)
+    throw Fault(fmt::format("the template has {} bytes, and at most {} are read", source.size(), kLongestSource));
+  return Lexer(source).run();
+}
 
 }  // namespace headroom::engine::jinja

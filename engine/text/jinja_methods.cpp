@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 namespace headroom::engine::jinja {
@@ -43,7 +44,7 @@ Value find(const std::string& text, Call& call, bool last, bool raises) {
   int64_t start = 0;
   const std::string_view part = window(text, call, 1, start);
   const std::string& wanted = textArgument(call, 0, nullptr, "find");
-  const size_t at = last ? part.rfind(wanted) : part.find(wanted);
+  const size_t at = last ? findLastText(part, wanted) : findText(part, wanted);
   if (at == std::string_view::npos) {
     if (raises) throw Fault("substring not found");
     return Value(-1);
@@ -79,7 +80,7 @@ Value split(const std::string& text, Call& call, bool fromRight) {
 Value partition(const std::string& text, Call& call, bool fromRight) {
   const std::string& separator = textArgument(call, 0, nullptr, "partition");
   if (separator.empty()) throw Fault("empty separator");
-  const size_t at = fromRight ? text.rfind(separator) : text.find(separator);
+  const size_t at = fromRight ? findLastText(text, separator) : findText(text, separator);
   if (at == std::string::npos) {
     if (fromRight) return Value::tuple({Value(""), Value(""), Value(text)});
     return Value::tuple({Value(text), Value(""), Value("")});
@@ -161,7 +162,8 @@ const std::map<std::string_view, TextMethod>& textMethods() {
          const std::string_view part = window(s, call, 1, start);
          const std::string& wanted = textArgument(call, 0, nullptr, "count");
          if (wanted.empty()) return Value(text::countCharacters(part) + 1);
-         for (size_t at = part.find(wanted); at != std::string_view::npos; at = part.find(wanted, at + wanted.size())) ++count;
+         for (size_t at = findText(part, wanted); at != std::string_view::npos; at = findText(part, wanted, at + wanted.size()))
+           ++count;
          return Value(count);
        }},
       {"replace",
@@ -176,8 +178,9 @@ const std::map<std::string_view, TextMethod>& textMethods() {
       {"zfill",
        [](const std::string& s, Call& call) {
          const size_t sign = !s.empty() && (s[0] == '-' || s[0] == '+') ? 1 : 0;
-         return Value(s.substr(0, sign) +
-                      pad(s.substr(sign), call.integer(0, nullptr, 0) - static_cast<int64_t>(sign), "0", 1.0));
+         return Value(s.substr(0, sign) + pad(s.substr(sign),
+                                              std::max<int64_t>(call.integer(0, nullptr, 0), 0) - static_cast<int64_t>(sign), "0",
+                                              1.0));
        }},
       {"expandtabs", [](const std::string& s, Call& call) { return Value(expandedTabs(s, call.integer(0, "tabsize", 8))); }},
       {"format", [](const std::string& s, Call& call) { return Value(braceFormat(s, call)); }},
@@ -265,6 +268,7 @@ Value loopAttribute(const Value& object, const std::string& name) {
   if (name == "changed")
     return Value::function(name, [object](Call& call) {
       Loop& state = object.loopState();
+      if (!state.anyChanged) state.willKeep();
       const bool same = state.anyChanged && equal(Value::tuple(state.lastChanged), Value::tuple(call.values));
       state.lastChanged = call.values;
       state.anyChanged = true;
@@ -280,7 +284,10 @@ Value method(const Value& object, const std::string& name) {
     case Kind::string: {
       const auto found = textMethods().find(name);
       if (found == textMethods().end()) return {};
-      return Value::function(name, [object, run = found->second](Call& call) { return run(object.string(), call); });
+      return Value::function(name, [object, run = found->second](Call& call) {
+        spend(stepsOf(object));
+        return run(object.string(), call);
+      });
     }
     case Kind::dict:
       return dictMethod(object, name);
@@ -292,7 +299,7 @@ Value method(const Value& object, const std::string& name) {
     case Kind::real:
       if (name == "is_integer")
         return Value::function(
-            name, [object](Call&) { return Value(object.real() == static_cast<double>(static_cast<int64_t>(object.real()))); });
+            name, [object](Call&) { return Value(std::isfinite(object.real()) && object.real() == std::trunc(object.real())); });
       return {};
     case Kind::function:
       if (name == "name") return Value(object.function().name);

@@ -6,8 +6,23 @@
 
 #include <unicode/uchar.h>
 #include <algorithm>
+#include <cstring>
 
 namespace headroom::engine::jinja {
+
+size_t findText(std::string_view text, std::string_view what, size_t from) {
+  if (from > text.size()) return std::string_view::npos;
+  const void* found = memmem(text.data() + from, text.size() - from, what.data(), what.size());
+  return found ? static_cast<size_t>(static_cast<const char*>(found) - text.data()) : std::string_view::npos;
+}
+
+size_t findLastText(std::string_view text, std::string_view what) {
+  constexpr size_t kShort = 16;  // for which rfind is linear too
+  if (what.size() <= kShort) return text.rfind(what);
+  const std::string backwards(text.rbegin(), text.rend());
+  const size_t found = findText(backwards, std::string(what.rbegin(), what.rend()));
+  return found == std::string_view::npos ? found : text.size() - found - what.size();
+}
 
 size_t byteOffset(std::string_view text, int64_t character) {
   size_t at = 0;
@@ -36,8 +51,9 @@ bool isCased(std::string_view source, bool upper) {
 }
 
 std::string strip(std::string_view source, const std::optional<std::string>& characters, bool left, bool right) {
-  const std::u32string set = characters ? text::toUtf32(*characters) : std::u32string();
-  const auto goes = [&](char32_t c) { return characters ? set.find(c) != std::u32string::npos : isPythonSpace(c); };
+  std::u32string set = characters ? text::toUtf32(*characters) : std::u32string();
+  std::sort(set.begin(), set.end());
+  const auto goes = [&](char32_t c) { return characters ? std::binary_search(set.begin(), set.end(), c) : isPythonSpace(c); };
   size_t begin = 0, end = source.size();
   for (size_t at = 0; left && at < end && goes(text::nextCharacter(source, at)); begin = at) {
   }
@@ -72,6 +88,11 @@ std::string titleText(std::string_view source) {
   for (size_t at = 0; at < source.size();) {
     const size_t start = at;
     const auto c = static_cast<UChar32>(text::nextCharacter(source, at));
+    if (c < 0x80) {
+      out += static_cast<char>(previousCased ? u_tolower(c) : u_toupper(c));
+      previousCased = (c | 0x20) >= 'a' && (c | 0x20) <= 'z';
+      continue;
+    }
     const std::string_view character = source.substr(start, at - start);
     out += previousCased ? text::lowerText(character) : titledCharacter(character);
     previousCased = u_hasBinaryProperty(c, UCHAR_CASED);
@@ -84,6 +105,10 @@ std::string swappedCase(std::string_view source) {
   for (size_t at = 0; at < source.size();) {
     const size_t start = at;
     const auto c = static_cast<UChar32>(text::nextCharacter(source, at));
+    if (c < 0x80) {
+      out += static_cast<char>(c >= 'A' && c <= 'Z' ? u_tolower(c) : u_toupper(c));
+      continue;
+    }
     const std::string_view character = source.substr(start, at - start);
     out += u_isUUppercase(c)   ? text::lowerText(character)
            : u_isULowercase(c) ? text::upperText(character)
@@ -93,7 +118,7 @@ std::string swappedCase(std::string_view source) {
 }
 
 std::string pad(const std::string& source, int64_t width, const std::string& fill, double leftShare) {
-  const int64_t missing = width - text::countCharacters(source);
+  const int64_t missing = std::max<int64_t>(width, 0) - text::countCharacters(source);
   if (missing <= 0) return source;
   checkSize(missing > static_cast<int64_t>(kMostBytes) ? kMostBytes + 1
                                                        : source.size() + static_cast<size_t>(missing) * fill.size());
@@ -138,7 +163,7 @@ std::string replaced(const std::string& source, const std::string& what, const s
       out.append(source, at, end - at);
       at = end == at ? source.size() + 1 : end;
     } else {
-      const size_t found = source.find(what, at);
+      const size_t found = findText(source, what, at);
       if (found == std::string::npos) break;
       out.append(source, at, found - at);
       out += by;
@@ -150,28 +175,31 @@ std::string replaced(const std::string& source, const std::string& what, const s
   return out;
 }
 
+namespace {
+// Parts are kept as values: their number is limited like other sizes.
+void addPart(std::vector<std::string>& parts, std::string_view part) {
+  checkSize((parts.size() + 1) * sizeof(Value));
+  parts.emplace_back(part);
+}
+}  // namespace
+
 std::vector<std::string> splitAt(const std::string& source, const std::string& separator, int64_t most, bool fromRight) {
   std::vector<std::string> parts;
-  size_t begin = 0, end = source.size();
   if (fromRight) {
-    while (most < 0 || static_cast<int64_t>(parts.size()) < most) {
-      if (end < separator.size()) break;
-      const size_t found = source.rfind(separator, end - separator.size());
-      if (found == std::string::npos) break;
-      parts.push_back(source.substr(found + separator.size(), end - found - separator.size()));
-      end = found;
-    }
-    parts.push_back(source.substr(0, end));
+    const std::string backwards(source.rbegin(), source.rend());
+    parts = splitAt(backwards, std::string(separator.rbegin(), separator.rend()), most, false);
+    for (std::string& part : parts) std::reverse(part.begin(), part.end());
     std::reverse(parts.begin(), parts.end());
     return parts;
   }
-  for (size_t found = source.find(separator);
+  size_t begin = 0;
+  for (size_t found = findText(source, separator);
        found != std::string::npos && (most < 0 || static_cast<int64_t>(parts.size()) < most);
-       found = source.find(separator, begin)) {
-    parts.push_back(source.substr(begin, found - begin));
+       found = findText(source, separator, begin)) {
+    addPart(parts, std::string_view(source).substr(begin, found - begin));
     begin = found + separator.size();
   }
-  parts.push_back(source.substr(begin));
+  addPart(parts, std::string_view(source).substr(begin));
   return parts;
 }
 
@@ -191,7 +219,7 @@ std::vector<std::string> splitAtSpaces(const std::string& source, int64_t most, 
       size_t end = 0;
       for (size_t at = 0; at < rest.size() && !isPythonSpace(text::nextCharacter(rest, at)); end = at) {
       }
-      parts.emplace_back(rest.substr(0, end));
+      addPart(parts, rest.substr(0, end));
       rest.remove_prefix(end);
     }
     parts.emplace_back(rest);
@@ -211,7 +239,7 @@ std::vector<std::string> splitAtSpaces(const std::string& source, int64_t most, 
     size_t begin = rest.size();
     for (size_t at = begin; at > 0 && !isPythonSpace(text::previousCharacter(rest, at)); begin = at) {
     }
-    parts.emplace_back(rest.substr(begin));
+    addPart(parts, rest.substr(begin));
     rest = rest.substr(0, begin);
   }
   std::reverse(parts.begin(), parts.end());
@@ -226,7 +254,7 @@ std::vector<std::string> splitLines(std::string_view source, bool keepEnds) {
     const char32_t c = text::nextCharacter(source, at);
     if (!((c >= 0xA && c <= 0xD) || (c >= 0x1C && c <= 0x1E) || c == 0x85 || c == 0x2028 || c == 0x2029)) continue;
     if (c == '\r' && at < source.size() && source[at] == '\n') ++at;
-    lines.emplace_back(source.substr(begin, (keepEnds ? at : start) - begin));
+    addPart(lines, source.substr(begin, (keepEnds ? at : start) - begin));
     begin = at;
   }
   if (begin < source.size()) lines.emplace_back(source.substr(begin));

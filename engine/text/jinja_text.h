@@ -10,6 +10,10 @@
 
 namespace headroom::engine::jinja {
 
+// Where `what` first begins at or behind `from`, or last ends at or before `end`; npos where nowhere. In linear time, which
+// std::string::find is not.
+size_t findText(std::string_view text, std::string_view what, size_t from = 0);
+size_t findLastText(std::string_view text, std::string_view what);
 size_t byteOffset(std::string_view text, int64_t character);
 bool isPythonSpace(char32_t character);  // str.isspace: White_Space and U+001C to U+001F
 bool isLetter(char32_t character);

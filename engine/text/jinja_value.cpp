@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/text/jinja_value.h"
 
+#include "engine/text/jinja_text.h"
 #include "engine/text/unicode.h"
 
 #include <fmt/format.h>
 #include <unicode/uchar.h>
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -34,6 +36,24 @@ void checkSize(size_t bytes) {
 }
 
 namespace {
+thread_local WorkLimit* workLimit = nullptr;
+}  // namespace
+
+WorkLimit::WorkLimit(int64_t steps) : m_left(steps), m_outer(std::exchange(workLimit, this)) {}
+WorkLimit::~WorkLimit() { workLimit = m_outer; }
+
+void spend(int64_t steps) {
+  if (workLimit && (workLimit->m_left -= steps) < 0) throw Fault("the template runs too long");
+}
+
+int64_t stepsOf(const Value& value) {
+  if (value.isString()) return stepsOfText(value.string().size());
+  if (value.isSequence()) return stepsOfItems(value.items().size());
+  if (value.is(Kind::dict) || value.is(Kind::space)) return stepsOfItems(value.entries().entries.size());
+  return 0;
+}
+
+namespace {
 void checkDepth(int depth) {
   if (depth > kDeepest) throw Fault("values nest too deep");
 }
@@ -55,6 +75,7 @@ std::string joined(const std::vector<Value>& items, int depth) {
 }  // namespace
 
 const Value* Dict::findText(std::string_view key) const {
+  spend(stepsOfItems(entries.size()));
   for (const auto& [name, value] : entries)
     if (name.isString() && name.string() == key) return &value;
   return nullptr;
@@ -189,11 +210,8 @@ std::string Value::repr(int depth) const {
     case Kind::view:
       return std::string(sequenceObject().name) + "([" + joined(items(), depth) + "])";
     case Kind::range: {
-      const auto& all = items();
-      if (all.empty()) return "range(0, 0)";
-      const int64_t step = all.size() > 1 ? all[1].integer() - all[0].integer() : 1;
-      return fmt::format("range({}, {}{})", all[0].integer(), all.back().integer() + step,
-                         step == 1 ? "" : ", " + std::to_string(step));
+      const Sequence& range = sequenceObject();
+      return fmt::format("range({}, {}{})", range.start, range.stop, range.step == 1 ? "" : ", " + std::to_string(range.step));
     }
     case Kind::dict: {
       std::string text = "{";
@@ -210,8 +228,10 @@ std::string Value::repr(int depth) const {
       return fmt::format("<LoopContext {}/{}>", loopState().index0 + 1, loopState().items.size());
     case Kind::space: {
       std::string text = "<Namespace {";
-      for (const auto& [key, value] : entries().entries)
+      for (const auto& [key, value] : entries().entries) {
         text += (text.back() == '{' ? "" : ", ") + key.repr(depth + 1) + ": " + value.repr(depth + 1);
+        checkSize(text.size());
+      }
       return text + "}>";
     }
     case Kind::generator:
@@ -265,6 +285,7 @@ std::string pythonQuoted(std::string_view source) {
 
 bool equal(const Value& a, const Value& b, int depth) {
   checkDepth(depth);
+  spend(1);
   if (a.isNumber() && b.isNumber()) return compareNumbers(a, b) == 0 && !(a.real() != a.real());
   if (a.kind() != b.kind()) return false;
   switch (a.kind()) {
@@ -272,6 +293,8 @@ bool equal(const Value& a, const Value& b, int depth) {
     case Kind::none:
       return true;
     case Kind::string:
+      if (a.string().size() != b.string().size()) return false;
+      spend(stepsOfText(a.string().size()));
       return a.string() == b.string();
     case Kind::list:
     case Kind::tuple:
@@ -297,10 +320,14 @@ bool equal(const Value& a, const Value& b, int depth) {
 
 bool less(const Value& a, const Value& b, const char* sign, int depth) {
   checkDepth(depth);
+  spend(1);
   a.need();
   b.need();
   if (a.isNumber() && b.isNumber()) return compareNumbers(a, b) < 0;
-  if (a.isString() && b.isString()) return a.string() < b.string();
+  if (a.isString() && b.isString()) {
+    spend(stepsOfText(std::min(a.string().size(), b.string().size())));
+    return a.string() < b.string();
+  }
   if (a.kind() == b.kind() && (a.is(Kind::list) || a.is(Kind::tuple))) {
     for (size_t i = 0; i < a.items().size() && i < b.items().size(); ++i)
       if (!equal(a.items()[i], b.items()[i])) return less(a.items()[i], b.items()[i], sign, depth + 1);
@@ -313,7 +340,8 @@ bool contains(const Value& container, const Value& item) {
   if (container.isString()) {
     item.need();
     if (!item.isString()) throw Fault("'in <string>' requires string as left operand, not " + item.typeName());
-    return container.string().find(item.string()) != std::string::npos;
+    spend(stepsOf(container));
+    return findText(container.string(), item.string()) != std::string::npos;
   }
   if (container.is(Kind::dict)) return container.entries().find(item) != nullptr;
   if (!container.isSequence() && !container.isUndefined())
@@ -325,6 +353,10 @@ bool contains(const Value& container, const Value& item) {
 
 std::vector<Value> iterate(const Value& value) {
   if (value.isUndefined()) return {};
+  if (value.isString())
+    spend(stepsOfItems(value.string().size()));
+  else
+    spend(stepsOf(value));
   if (value.is(Kind::generator)) {  // yields once
     auto& sequence = const_cast<Sequence&>(value.sequenceObject());
     return std::exchange(sequence.items, {});
@@ -333,6 +365,7 @@ std::vector<Value> iterate(const Value& value) {
   std::vector<Value> items;
   if (value.isString()) {
     const std::string& all = value.string();
+    checkSize(all.size() * sizeof(Value));
     for (size_t at = 0; at < all.size();) {
       const size_t start = at;
       text::nextCharacter(all, at);
@@ -349,7 +382,10 @@ std::vector<Value> iterate(const Value& value) {
 
 int64_t length(const Value& value) {
   if (value.isUndefined()) return 0;
-  if (value.isString()) return text::countCharacters(value.string());
+  if (value.isString()) {
+    spend(stepsOf(value));
+    return text::countCharacters(value.string());
+  }
   if (value.is(Kind::dict)) return static_cast<int64_t>(value.entries().entries.size());
   if (value.is(Kind::loop)) return static_cast<int64_t>(value.loopState().items.size());
   if (value.isSequence() && !value.is(Kind::generator)) return static_cast<int64_t>(value.items().size());

@@ -26,7 +26,8 @@ struct Call;
 
 struct Sequence {
   std::vector<Value> items;
-  const char* name = "";  // of views: dict_keys, …
+  const char* name = "";                  // of views: dict_keys, …
+  int64_t start = 0, stop = 0, step = 1;  // of ranges
 };
 // In order of insertion.
 struct Dict {
@@ -45,6 +46,8 @@ struct Loop {
   std::vector<Value> lastChanged;
   bool anyChanged = false;
   std::function<Value(const Value&)> recurse;
+  // Called before lastChanged is set: from then on a loop can hold itself.
+  std::function<void()> willKeep;
 };
 
 // Destroys `object` now, or, where containers that hold each other end one inside the other already, after the outermost: a
@@ -91,6 +94,9 @@ class Value {
   static Value sequence(Kind kind, std::vector<Value> items, const char* name = "") {
     return Value(kind, shared(Sequence{std::move(items), name}));
   }
+  static Value range(std::vector<Value> items, int64_t start, int64_t stop, int64_t step) {
+    return Value(Kind::range, shared(Sequence{std::move(items), "range", start, stop, step}));
+  }
   static Value list(std::vector<Value> items) { return sequence(Kind::list, std::move(items)); }
   static Value tuple(std::vector<Value> items) { return sequence(Kind::tuple, std::move(items)); }
   static Value generator(std::vector<Value> items) { return sequence(Kind::generator, std::move(items), "generator"); }
@@ -126,6 +132,7 @@ class Value {
     if (isUndefined()) throw Fault(hint());
   }
   const void* identity() const { return m_object.get(); }
+  std::weak_ptr<void> weak() const { return m_object; }
 
   bool truth() const;
   std::string typeName() const;  // as Python names it
@@ -175,5 +182,25 @@ std::string toJson(const Value& value, const JsonStyle& style);
 inline constexpr size_t kMostBytes = size_t{1} << 26;
 inline constexpr int kDeepest = 200;
 void checkSize(size_t bytes);
+
+// The work that a render on this thread may do: while one stands, spend() takes from it and is a Fault when nothing is left. A step is
+// an operation of the template, or about 50 ns inside one: 64 bytes of text or 4 items that are copied or looked at, a comparison.
+class WorkLimit {
+ public:
+  explicit WorkLimit(int64_t steps);
+  ~WorkLimit();
+  WorkLimit(const WorkLimit&) = delete;
+  WorkLimit& operator=(const WorkLimit&) = delete;
+
+ private:
+  friend void spend(int64_t steps);
+  int64_t m_left;
+  WorkLimit* m_outer;
+};
+void spend(int64_t steps);
+inline int64_t stepsOfText(size_t bytes) { return static_cast<int64_t>(bytes / 64); }
+inline int64_t stepsOfItems(size_t items) { return static_cast<int64_t>(items / 4); }
+// What copying or walking through the outermost level of a value costs.
+int64_t stepsOf(const Value& value);
 
 }  // namespace headroom::engine::jinja

@@ -98,6 +98,31 @@ class EbnfTest : public QObject {
     QVERIFY2(QString::fromStdString(found.error().message()).contains(word), found.error().message().c_str());
     QVERIFY(QString::fromStdString(found.error().message()).startsWith("grammar"));
   }
+
+  // Each would exhaust the stack, or take time that grows with the square of its length.
+  void limitsHold_data() {
+    QTest::addColumn<QByteArray>("grammar");
+    QTest::addColumn<QString>("word");
+    auto row = [](const char* name, const QByteArray& grammar, const char* word) { QTest::newRow(name) << grammar << word; };
+    row("question marks", "root ::= \"a\"" + QByteArray(200'000, '?'), "more than 16 repetitions of one part");
+    row("pluses", "root ::= \"a\"*" + QByteArray(100'000, '+'), "more than 16 repetitions of one part");
+    row("Lark, question marks", "start: \"a\"" + QByteArray(500'000, '?'), "more than 16 repetitions of one part");
+    QByteArray chain = "r0 ::= \"\"\n";
+    for (int i = 1; i < 60'000; ++i) chain += "r" + QByteArray::number(i) + " ::= r" + QByteArray::number(i - 1) + "\n";
+    row("rules that call the one before", chain + "root ::= r59999", "");
+    row("many names", "root ::= " + QByteArray("a ").repeated(90'000) + "\na ::= \"a\"", "");
+    QByteArray distinct;
+    for (int i = 0; i < 90'000; ++i) distinct += "n" + QByteArray::number(i) + " ";
+    row("many names that are missing", "root ::= " + distinct, "which is not defined");
+    row("slashes", "start: /" + QByteArray("\\/").repeated(500'000) + "/", "states");
+  }
+  void limitsHold() {
+    QFETCH(QByteArray, grammar);
+    QFETCH(QString, word);
+    const auto found = read(grammar);
+    QCOMPARE(found.has_value(), word.isEmpty());
+    if (!found) QVERIFY2(QString::fromStdString(found.error().message()).contains(word), found.error().message().c_str());
+  }
 };
 
 QTEST_GUILESS_MAIN(EbnfTest)

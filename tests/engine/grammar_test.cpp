@@ -112,6 +112,7 @@ class GrammarTest : public QObject {
     row("(?=a)b", "lookahead");
     row("a\\b", "word border");
     row("a\\", "backslash");
+    row("\\uD83D\\u0041", "half a character");
     row("a^b", "^");
     row(QByteArray(20000, '(') + "a" + QByteArray(20000, ')'), "nested deeper");
     row("((a?b?c?){1,1000}x){1,1000}y((a?b?c?){1,1000}x){1,200000}", "repetitions");
@@ -203,6 +204,33 @@ class GrammarTest : public QObject {
     GrammarMatcher matcher(*grammar);
     QCOMPARE(matcher.next(matcher.start(), 'a'), GrammarMatcher::kDead);
     QVERIFY(matcher.isComplete(matcher.next(matcher.start(), 'b')));
+  }
+
+  // Two ways to each of forty rules are more places than can be held: some are left out, and what is followed can still be
+  // finished.
+  void ambiguityIsLimited() {
+    GrammarBuilder builder;
+    GrammarBuilder::Node below = builder.literal("a");
+    for (int i = 0; i < 40; ++i)
+      below = builder.ruleOf(
+          builder.choice({builder.sequence({below, builder.literal("x")}), builder.sequence({below, builder.literal("y")})}));
+    const auto grammar = builder.build(below, "ambiguous");
+    QVERIFY(grammar.has_value());
+    GrammarMatcher matcher(*grammar);
+    GrammarMatcher::Set at = matcher.start();
+    std::string text;
+    while (!matcher.isComplete(at) && text.size() < 50) {
+      const GrammarMatcher::Uniform uniform = matcher.uniform(at);
+      QVERIFY(uniform.target != GrammarMatcher::kDead);
+      char byte = 0;
+      for (const char c : {'a', 'x', 'y'})
+        if (uniform.bytes[static_cast<size_t>(c) / 64] >> (c % 64) & 1) byte = c;
+      QCOMPARE(matcher.next(at, static_cast<uint8_t>(byte)), uniform.target);
+      text += byte;
+      at = uniform.target;
+    }
+    QCOMPARE(text.size(), size_t{41});
+    QVERIFY(matcher.isComplete(at));
   }
 
   // Of every token a mask says what following its bytes says.

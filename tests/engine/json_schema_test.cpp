@@ -203,6 +203,27 @@ class JsonSchemaTest : public QObject {
     const auto large = schemaGrammar(Json{{"type", "object"}, {"properties", {{"a", big}, {"b", big}, {"c", big}}}});
     QVERIFY(!large.has_value());
     QVERIFY(large.error().message().find("states") != std::string::npos);
+    Json prefix = Json::array();
+    for (int i = 0; i < 3000; ++i) prefix.push_back({{"type", "null"}});
+    const auto list = schemaGrammar(Json{{"type", "array"}, {"prefixItems", prefix}, {"items", false}});
+    QVERIFY(list.has_value());
+    QVERIFY(matches(*list, "[null, null]"));
+    QVERIFY(!matches(*list, "[null, 1]"));
+    for (int i = 0; i < 97'000; ++i) prefix.push_back({{"type", "null"}});
+    const auto tooLong = schemaGrammar(Json{{"type", "array"}, {"prefixItems", prefix}});
+    QVERIFY(!tooLong.has_value());
+    QVERIFY(tooLong.error().message().find("states") != std::string::npos);
+    // Comparing these two would go through a hundred schemas a level.
+    Json defs = Json::object();
+    for (int i = 0; i < 15; ++i) {
+      Json options = Json::array();
+      for (int k = 0; k < 100; ++k) options.push_back({{"$ref", "#/$defs/s" + std::to_string(i + 1)}});
+      defs["s" + std::to_string(i)] = {{"anyOf", options}};
+    }
+    defs["s15"] = {{"type", "string"}};
+    const auto compared = schemaGrammar(Json{{"$defs", defs}, {"oneOf", {{{"$ref", "#/$defs/s0"}}, {{"type", "integer"}}}}});
+    QVERIFY(!compared.has_value());
+    QVERIFY(compared.error().message().find("may both match") != std::string::npos);
   }
 
   // Whatever bytes are chosen, the text can be finished and is JSON with the properties that are required.
