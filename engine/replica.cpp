@@ -32,16 +32,20 @@ const char* reasonLabel(FinishReason reason) {
 
 }  // namespace
 
-Replica::Replica(const ModelSource& model, const ParallelLayout& layout, int index, const Machine& machine, const EngineLimits& limits,
-                 const EngineMemoryPlan& memory, const EngineSettings& settings, EngineMetrics& metrics, std::function<void()> changed)
+Replica::Replica(const ModelSource& model, const ParallelLayout& layout, int index, const Machine& machine,
+                 const EngineLimits& limits, const EngineMemoryPlan& memory, const EngineSettings& settings,
+                 EngineMetrics& metrics, std::function<void()> changed)
     : m_limits(limits),
       m_stages(layout.pp),
       m_eosTokens(settings.eosTokenIds),
       m_metrics(metrics),
       m_changed(std::move(changed)),
-      m_pool(memory.kvBlocks, limits.blockTokens, settings.prefixCaching && !keepsStates(model.config)),
+      m_pool(memory.kvBlocks, limits.blockTokens,
+             settings.prefixCaching && (!keepsStates(model.config) || limits.cachedStates > 0)),
       // A wrong guess would stay in a state of linear attention.
-      m_scheduler({limits.maxNumSeqs, limits.maxNumBatchedTokens, layout.pp, keepsStates(model.config) ? 0 : settings.draftTokens}, m_pool) {
+      m_scheduler({limits.maxNumSeqs, limits.maxNumBatchedTokens, layout.pp, keepsStates(model.config) ? 0 : settings.draftTokens,
+                   keepsStates(model.config) ? limits.cachedStates : 0},
+                  m_pool) {
   RankGroup::Callbacks callbacks;
   callbacks.loadProgress = m_changed;
   callbacks.loaded = [this] {

@@ -354,13 +354,14 @@ Result<StartedModel> ModelLoader::start(ModelArguments arguments, double share) 
                          layout.tp, layout.pp, layout.dp, prepared->device == DeviceKind::Cuda ? "CUDA devices" : "host devices",
                          dtypeName(options.dtype), dtypeName(options.kvCacheDType), options.maxModelLen, options.maxNumSeqs,
                          options.maxNumBatchedTokens));
+  EngineLimits limits = engineLimits(options);
+  if (arguments.noPrefixCaching) limits.cachedStates = 0;
   const MemoryLeft left = memoryLeft(*prepared, arguments.gpuMemoryUtilization.value_or(share), m_taken);
   if (left.share <= 0) return failure(name, left.others, "memory for one more", kFreeMemory);
   if (arguments.gpuMemoryUtilization && left.share < *arguments.gpuMemoryUtilization)
     m_log.warning(fmt::format("{} gets {:.2f} of each device's memory in place of the {:g} of --gpu-memory-utilization: {}", name,
                               left.share, *arguments.gpuMemoryUtilization, left.others));
-  auto engine =
-      Engine::start(model, layout, prepared->machine, engineLimits(options), left.share, std::move(settings), m_changed);
+  auto engine = Engine::start(model, layout, prepared->machine, limits, left.share, std::move(settings), m_changed);
   if (!engine && left.others.empty()) return pass(engine);
   if (!engine) {
     Error error = engine.error();

@@ -110,6 +110,7 @@ EngineLimits engineLimits(const ResolvedOptions& options) {
   limits.maxModelLen = options.maxModelLen;
   limits.maxNumSeqs = options.maxNumSeqs;
   limits.maxNumBatchedTokens = options.maxNumBatchedTokens;
+  limits.cachedStates = options.maxNumSeqs;  // a conversation that waits for each that runs
   limits.graphs = !options.enforceEager;
   return limits;
 }

@@ -17,6 +17,7 @@ struct EngineLimits {
   int64_t maxNumSeqs = 0;           // sequences in one step
   int64_t maxNumBatchedTokens = 0;  // tokens in one step
   int64_t blockTokens = 16;         // tokens of a KV block
+  int64_t cachedStates = 0;         // copies of states of linear attention that the prefix cache keeps; other models have none
   bool graphs = false;              // steps that only generate are recorded as CUDA graphs and replayed
 };
 

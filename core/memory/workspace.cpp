@@ -103,6 +103,7 @@ WorkspaceShape workspaceShape(const ModelConfig& config, const RankSlice& rank, 
     shape.mlp = std::max(shape.mlp, share.sharedColumns.size());
     shape.sharedGate = shape.sharedGate || layer.moe.sharedGate;
   }
+  if (shape.stateElements > 0) shape.stateSlots = limits.maxNumSeqs + limits.cachedStates;
   shape.normSquares = tp > 1 && config.decoder.qkNormFullWidth;
   if (rank.projects) {
     const int64_t fitting = kLogitsChunk / (config.vocabSize * 4_B);
@@ -137,7 +138,8 @@ void eachBuffer(const ModelConfig& config, const RankSlice& rank, int tp, int pp
   list("branch", shape.tokens * shape.hidden, kFloat);
   list("layer", shape.layerElements(), kFloat);
   list("state_slots", shape.stateElements > 0 ? shape.sequences : 0, kIndex);
-  list("linear_state", shape.sequences * shape.stateElements, kFloat);
+  list("state_copies", shape.stateElements > 0 && limits.cachedStates > 0 ? shape.sequences : 0, kIndex);
+  list("linear_state", shape.stateSlots * shape.stateElements, kFloat);
   list("norm_squares", shape.normSquares ? 2 * shape.tokens : 0, kFloat);
   list("router_logits", shape.tokens * shape.experts, kFloat);
   list("expert_ids", shape.tokens * shape.expertsPerToken, kIndex);

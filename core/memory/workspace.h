@@ -23,6 +23,7 @@ struct WorkspaceShape {
   int64_t latentWork = 0;                               // and elements for some heads at a time in the latent space
   int64_t linearChannels = 0, linearValues = 0, linearHeads = 0;  // columns of linear attention: q, k and v; z; beta
   int64_t stateElements = 0;                                      // of a sequence, in all layers with linear attention
+  int64_t stateSlots = 0;  // states held: those of the sequences, then the prefix cache's copies
   bool normSquares = false;                                       // query and key norms run over the heads of several ranks
   bool gated = true;                                              // MLP has a gate beside up
   int64_t experts = 0, expertsPerToken = 0;                       // of the router; 0 where the rank has no expert layer

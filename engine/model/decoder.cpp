@@ -43,7 +43,7 @@ Decoder::Decoder(const RankContext& context, const RankWeights& weights, const K
     const LayerSpec& spec = m_config.layers[static_cast<size_t>(i)];
     m_stateBegin.push_back(states);
     const int64_t keyHeads = layerShare(m_config, spec, rank, tp).linearKeyHeads.size();
-    if (keyHeads > 0) states += workspace.shape().sequences * linearStateElements(spec.linear, keyHeads);
+    if (keyHeads > 0) states += workspace.shape().stateSlots * linearStateElements(spec.linear, keyHeads);
   }
   uploadFrequencies();
 }
@@ -71,6 +71,7 @@ void Decoder::uploadFrequencies() {
 
 Status Decoder::run(const SharedStepPlan& plan) {
   if (Status status = checkFits(*plan); !status) return status;
+  copyStates(plan->stateLoads);
   if (const int64_t batch = batchFor(*plan); batch > 0) {
     if (Status status = runRecorded(*plan, batch); !status) return status;
   } else {
@@ -81,6 +82,7 @@ Status Decoder::run(const SharedStepPlan& plan) {
     if (Status status = m_context.fromPrevious ? m_context.fromPrevious->receive(step.hidden) : embed(step); !status)
       return status;
     if (Status status = runLayers(step); !status) return status;
+    copyStates(plan->stateSaves);
     if (m_context.toNext) {
       if (Status status = m_backend.sync(); !status) return status;
       return m_context.toNext->send(step.hidden);
@@ -201,6 +203,7 @@ Status Decoder::runRecorded(const StepPlan& plan, int64_t batch) {
     if (!recording) return tl::unexpected(recording.error());
     m_recordings[batch] = *recording;
   }
+  copyStates(plan.stateSaves);
   if (m_context.toNext) {
     if (Status status = m_backend.sync(); !status) return status;
     return m_context.toNext->send(hidden);
@@ -221,6 +224,8 @@ Status Decoder::checkFits(const StepPlan& plan) const {
   if (shape.stateElements > 0 && static_cast<int64_t>(plan.stateSlots.size()) != sequences)
     return failure(fmt::format("step {}", plan.step), fmt::format("{} slots of states", plan.stateSlots.size()),
                    fmt::format("{}, one a sequence", sequences));
+  const auto copies = static_cast<int64_t>(std::max(plan.stateLoads.size(), plan.stateSaves.size()));
+  if (shape.stateElements > 0 && copies > shape.sequences) return beyond("copies of states", copies, shape.sequences);
   if (plan.blocksPerSequence > shape.blocksPerSequence)
     return beyond("blocks of a sequence", plan.blocksPerSequence, shape.blocksPerSequence);
   return {};
@@ -257,6 +262,27 @@ Decoder::Step Decoder::upload(const Arrays& arrays, int64_t tableStride) {
   step.normed = m_workspace.view("normed", DType::F32, step.tokens, hidden);
   step.branch = m_workspace.view("branch", DType::F32, step.tokens, hidden);
   return step;
+}
+
+// Whole slots, in every layer that the rank has a state of.
+void Decoder::copyStates(const std::vector<StepPlan::StateCopy>& copies) {
+  const WorkspaceShape& shape = m_workspace.shape();
+  if (copies.empty() || shape.stateElements == 0) return;
+  std::vector<int32_t> from;
+  for (const StepPlan::StateCopy& copy : copies) from.push_back(copy.from);
+  const auto count = static_cast<int64_t>(copies.size());
+  const TensorView index = m_workspace.view("state_copies", DType::I32, 1, count);
+  m_backend.copyToDevice(index.data, from.data(), storageBytes(DType::I32, count));
+  float* states = m_workspace.view("linear_state", DType::F32, 1, 0).row<float>(0);
+  for (size_t layer = 0; layer < m_stateBegin.size(); ++layer) {
+    const int64_t end = layer + 1 < m_stateBegin.size() ? m_stateBegin[layer + 1] : shape.stateSlots * shape.stateElements;
+    const int64_t elements = (end - m_stateBegin[layer]) / shape.stateSlots;
+    if (elements == 0) continue;
+    const TensorView slots = TensorView::of(states + m_stateBegin[layer], DType::F32, shape.stateSlots, elements);
+    for (int64_t i = 0; i < count; ++i)
+      m_backend.gatherRows(TensorView::of(slots.row<float>(copies[static_cast<size_t>(i)].to), DType::F32, 1, elements), slots,
+                           index.columns(i, 1));
+  }
 }
 
 void Decoder::angles(Step& step) {
@@ -407,7 +433,7 @@ void Decoder::linearAttention(Step& step, int64_t index, TensorView in) {
                          LinearTask{gates.columns(net.valueHeads, net.valueHeads), &weights.linearAlpha, nullptr}};
   m_backend.linear(in, tasks);
   LinearState state;
-  state.slots = m_workspace.shape().sequences;
+  state.slots = m_workspace.shape().stateSlots;
   state.data = m_workspace.view("linear_state", DType::F32, 1, 0).row<float>(0) + m_stateBegin[static_cast<size_t>(index)];
   m_backend.gatedDeltaNet(z, qkv, z, gates, state, step.batch, net);
   rowParallel(step.branch, z, weights.linearOut, {});

@@ -69,6 +69,7 @@ class Decoder {
   Status generateForward(Step& step);
   Status recordBatch(int64_t batch);
   Status runLayers(Step& step);
+  void copyStates(const std::vector<StepPlan::StateCopy>& copies);
   void angles(Step& step);
   Status embed(Step& step);
   Result<TensorView> logitsOf(TensorView last);

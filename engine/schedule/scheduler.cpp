@@ -16,7 +16,10 @@ constexpr int64_t kChunkBesideDecodes = 128;
 
 }  // namespace
 
-Scheduler::Scheduler(SchedulerLimits limits, BlockPool& pool) : m_limits(limits), m_pool(&pool) {
+Scheduler::Scheduler(SchedulerLimits limits, BlockPool& pool)
+    : m_limits(limits),
+      m_pool(&pool),
+      m_states(static_cast<int32_t>(limits.maxNumSeqs), pool.prefixCaching() ? limits.cachedStates : 0) {
   for (int64_t slot = limits.maxNumSeqs; slot-- > 0;) m_freeSlots.push_back(static_cast<int32_t>(slot));
 }
 
@@ -61,38 +64,68 @@ void Scheduler::giveUpBlocks(Sequence& sequence) {
   sequence.blocks.clear();
   sequence.hashes.clear();
   sequence.scheduled = sequence.computed = 0;
+  sequence.loadFrom = -1;
+  sequence.knownTokens = 0;
+  sequence.stateCopies.clear();
+  sequence.latestState.reset();
+}
+
+// The leading full blocks that the pool knows. At least one token is left to compute, or there would be no logits to sample from.
+std::vector<BlockHash> Scheduler::knownBlocks(std::span<const int32_t> tokens) const {
+  const int64_t blockTokens = m_pool->blockTokens(), most = (static_cast<int64_t>(tokens.size()) - 1) / blockTokens;
+  std::vector<BlockHash> known;
+  for (int64_t block = 0; block < most; ++block) {
+    const BlockHash hash =
+        hashBlock(known.empty() ? BlockHash{} : known.back(), tokens.subspan(block * blockTokens, blockTokens));
+    if (!m_pool->contains(hash)) break;
+    known.push_back(hash);
+  }
+  return known;
+}
+
+// How many of these blocks a sequence can go on behind.
+size_t Scheduler::withState(std::span<const BlockHash> blocks) const {
+  size_t count = blocks.size();
+  if (m_limits.cachedStates > 0)
+    while (count > 0 && !m_states.contains(blocks[count - 1])) --count;
+  return count;
 }
 
 int64_t Scheduler::cachedPrefix(std::span<const int32_t> prompt) const {
-  if (!m_pool->prefixCaching()) return 0;
-  const int64_t blockTokens = m_pool->blockTokens();
-  BlockHash hash;
-  int64_t found = 0;
-  while (found + blockTokens < static_cast<int64_t>(prompt.size())) {
-    hash = hashBlock(hash, prompt.subspan(found, blockTokens));
-    if (!m_pool->contains(hash)) break;
-    found += blockTokens;
-  }
-  return found;
+  if (!m_pool->prefixCaching() || prompt.empty()) return 0;
+  return static_cast<int64_t>(withState(knownBlocks(prompt))) * m_pool->blockTokens();
 }
 
 void Scheduler::admitFromCache(Sequence& sequence) {
   sequence.cachedPromptTokens = 0;
   if (!m_pool->prefixCaching() || sequence.skipsCache()) return;
-  const int64_t blockTokens = m_pool->blockTokens();
-  const std::span<const int32_t> tokens = sequence.tokens;
-  BlockHash hash;
-  // At least one token is computed, or there would be no logits to sample from.
-  while (sequence.computed + blockTokens < static_cast<int64_t>(tokens.size())) {
-    hash = hashBlock(hash, tokens.subspan(sequence.computed, blockTokens));
-    const std::optional<BlockId> block = m_pool->acquire(hash);
-    if (!block) break;
-    sequence.blocks.push_back(*block);
-    sequence.hashes.push_back(hash);
-    sequence.computed += blockTokens;
-  }
+  sequence.hashes = knownBlocks(sequence.tokens);
+  sequence.knownTokens = static_cast<int64_t>(sequence.hashes.size()) * m_pool->blockTokens();
+  sequence.hashes.resize(withState(sequence.hashes));
+  for (const BlockHash& hash : sequence.hashes) sequence.blocks.push_back(m_pool->acquire(hash).value());
+  if (!m_states.empty() && !sequence.hashes.empty()) sequence.loadFrom = m_states.find(sequence.hashes.back()).value();
+  sequence.computed = static_cast<int64_t>(sequence.blocks.size()) * m_pool->blockTokens();
   sequence.scheduled = sequence.computed;
   sequence.cachedPromptTokens = std::min(sequence.computed, sequence.promptTokens);
+}
+
+// Where the next copy of a state is due while several tokens are left: a step ends there. 0: nowhere.
+int64_t Scheduler::nextStateCopy(const Sequence& sequence) const {
+  if (m_states.empty()) return 0;
+  const int64_t blockTokens = m_pool->blockTokens(),
+                last = (static_cast<int64_t>(sequence.tokens.size()) - 1) / blockTokens * blockTokens;
+  const int64_t least = std::max(sequence.scheduled, sequence.cachedPromptTokens + kLeastCachedState - 1);
+  if (sequence.knownTokens > least) return sequence.knownTokens;
+  return last > least ? last : 0;
+}
+
+// Its state behind this step, for others that begin like it.
+void Scheduler::keepState(StepPlan& plan, Sequence& sequence) {
+  const bool generates = sequence.scheduled >= sequence.promptTokens;
+  const StateCache::Taken taken = m_states.take(generates ? sequence.latestState : std::nullopt);
+  if (generates) sequence.latestState = taken;
+  sequence.stateCopies.push_back({taken, sequence.scheduled});
+  plan.stateSaves.push_back({sequence.stateSlot, taken.slot});
 }
 
 bool Scheduler::preemptFor(const Sequence& sequence, const StepPlan& plan) {
@@ -140,6 +173,10 @@ void Scheduler::append(StepPlan& plan, Sequence& sequence, int64_t count) {
   const auto index = static_cast<int32_t>(plan.sequences.size());
   plan.sequences.push_back(sequence.id);
   plan.stateSlots.push_back(sequence.stateSlot);
+  if (sequence.loadFrom >= 0) plan.stateLoads.push_back({std::exchange(sequence.loadFrom, -1), sequence.stateSlot});
+  const bool keepsState =
+      !m_states.empty() && sequence.scheduled + count >= kLeastCachedState && (sequence.scheduled + count) % blockTokens == 0 &&
+      (sequence.scheduled + count >= sequence.promptTokens || sequence.scheduled + count == nextStateCopy(sequence));
   for (int64_t position = sequence.scheduled; position < sequence.scheduled + count; ++position) {
     const auto row = static_cast<int32_t>(plan.tokenIds.size());
     const auto known = static_cast<int64_t>(sequence.tokens.size());
@@ -157,6 +194,7 @@ void Scheduler::append(StepPlan& plan, Sequence& sequence, int64_t count) {
   }
   sequence.scheduled += count;
   sequence.awaitingToken = sequence.scheduled >= static_cast<int64_t>(sequence.tokens.size());
+  if (keepsState) keepState(plan, sequence);
   ++sequence.inFlight;
   plan.sequenceStart.push_back(static_cast<int32_t>(plan.tokenIds.size()));
   plan.contextLength.push_back(static_cast<int32_t>(sequence.scheduled));
@@ -193,6 +231,7 @@ SharedStepPlan Scheduler::schedule() {
     const bool decode = left == 1 && sequence.scheduled >= sequence.promptTokens;
     int64_t count = std::min(left, decode ? budget : std::min(budget, promptBudget));
     if (count <= 0 || seats <= 0) return false;
+    if (const int64_t due = nextStateCopy(sequence); due > sequence.scheduled) count = std::min(count, due - sequence.scheduled);
     if (!reserve(sequence, count, *plan)) return false;
     if (decode) {
       guess(sequence, guesses);
@@ -280,6 +319,11 @@ void Scheduler::finishStep(const StepPlan& plan) {
       sequence->hashes.push_back(hashBlock(parent, std::span(sequence->tokens).subspan(index * blockTokens, blockTokens)));
       m_pool->publish(sequence->blocks[index], sequence->hashes.back());
     }
+    std::erase_if(sequence->stateCopies, [&](const Sequence::StateCopy& copy) {
+      if (copy.tokens > sequence->computed) return false;
+      m_states.publish(copy.taken, sequence->hashes[static_cast<size_t>(copy.tokens / blockTokens) - 1]);
+      return true;
+    });
   }
 }
 

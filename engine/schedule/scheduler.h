@@ -9,10 +9,15 @@
 // A sequence that generates may get guessed tokens beside its known one (PromptLookup). The step computes all of them; the owner
 // samples after each token that turned out right, so the answer is the same as without guesses, and what was guessed wrong is
 // forgotten with the step.
+//
+// A layer of linear attention keeps one state of a sequence, so known blocks alone do not let a prompt go on behind them: a copy
+// of the state is needed too. Copies are made where a prompt leaves a known prefix, behind its last full block, and block by
+// block while it generates; the steps of a prompt end there.
 #pragma once
 
 #include "engine/schedule/block_pool.h"
 #include "engine/schedule/prompt_lookup.h"
+#include "engine/schedule/state_cache.h"
 #include "engine/schedule/step_plan.h"
 
 #include <cstdint>
@@ -28,6 +33,8 @@ struct SchedulerLimits {
   int64_t maxNumBatchedTokens = 512;  // tokens of one step
   int64_t stages = 1;                 // pipeline stages: steps that are in flight together
   int64_t draftTokens = 0;            // guessed at most for one sequence in a step; 0: none
+  int64_t cachedStates =
+      0;  // copies of states that the prefix cache keeps, in the slots behind maxNumSeqs; 0: the model has no states
 };
 
 // What the scheduler knows of a request.
@@ -53,7 +60,15 @@ struct Sequence {
   int64_t cachedPromptTokens = 0;  // found in the prefix cache when it was last admitted
   int inFlight = 0;                // steps
   bool running = false;
-  int32_t stateSlot = -1;  // one of maxNumSeqs, while it runs
+  int32_t stateSlot = -1;          // one of maxNumSeqs, while it runs
+  int32_t loadFrom = -1;           // the slot with the state that its next step begins with
+  int64_t knownTokens = 0;         // in known blocks when it was admitted, with a state behind them or not
+  struct StateCopy {
+    StateCache::Taken taken;
+    int64_t tokens = 0;  // before the state
+  };
+  std::vector<StateCopy> stateCopies;            // that steps in flight make
+  std::optional<StateCache::Taken> latestState;  // the last copy while it generates, which the next one replaces
   PromptLookup lookup;
   std::vector<int32_t> draft;  // guessed tokens behind `tokens` that the step in flight computes
   bool awaitingToken = false;  // its last known token is in flight: nothing to compute until the sample is back
@@ -67,6 +82,8 @@ struct DraftFigures {
 
 class Scheduler {
  public:
+  // Tokens that a copy of a state must save.
+  static constexpr int64_t kLeastCachedState = 64;
   // Rows of a step beyond which nothing more is guessed: a row costs little only while the weights' way from memory takes
   // longest.
   static constexpr int64_t kRowsWithDrafts = 16;
@@ -108,11 +125,16 @@ class Scheduler {
   void giveUpBlocks(Sequence& sequence);
   void setRunning(Sequence& sequence, bool running);
   void admitFromCache(Sequence& sequence);
+  std::vector<BlockHash> knownBlocks(std::span<const int32_t> tokens) const;
+  size_t withState(std::span<const BlockHash> blocks) const;
+  int64_t nextStateCopy(const Sequence& sequence) const;
+  void keepState(StepPlan& plan, Sequence& sequence);
   void guess(Sequence& sequence, int64_t rowsLeft);
   void append(StepPlan& plan, Sequence& sequence, int64_t count);
 
   SchedulerLimits m_limits;
   BlockPool* m_pool;
+  StateCache m_states;
   std::map<SequenceId, std::shared_ptr<Sequence>> m_sequences;
   Queue m_running, m_waiting;
   std::vector<int32_t> m_freeSlots;  // the next to be given last

@@ -21,6 +21,10 @@ struct StepPlan {
   std::vector<SequenceId> sequences;
   std::vector<int32_t> sequenceStart, contextLength;
   std::vector<int32_t> stateSlots;                  // where each sequence's state of linear attention lies
+  struct StateCopy {
+    int32_t from = 0, to = 0;  // slots
+  };
+  std::vector<StateCopy> stateLoads, stateSaves;    // of whole slots, before the layers and behind them
   std::vector<int32_t> blockTable;                  // (sequences, blocksPerSequence), row-major
   int64_t blocksPerSequence = 0;
   // Rows of the batch whose logits are wanted, ascending, and what for. Of rows with `hidden` the states behind the last norm are

@@ -77,6 +77,7 @@ struct Setup {
   int tp = 1, pp = 1, dp = 1;
   int64_t maxNumSeqs = 8, maxNumBatchedTokens = 64, maxModelLen = 96;
   bool prefixCaching = true;
+  int64_t cachedStates = 0;
   int64_t draftTokens = 0;
   int64_t memoryKiB = 8 << 10;
   std::vector<int> devices = {};  // of each rank; empty: one each
@@ -92,6 +93,7 @@ Result<std::unique_ptr<Engine>> startEngine(const Setup& setup) {
   limits.maxModelLen = setup.maxModelLen;
   limits.maxNumSeqs = setup.maxNumSeqs;
   limits.maxNumBatchedTokens = setup.maxNumBatchedTokens;
+  limits.cachedStates = setup.cachedStates;
   EngineSettings settings;
   settings.prefixCaching = setup.prefixCaching;
   settings.draftTokens = setup.draftTokens;
@@ -187,6 +189,75 @@ class EngineTest : public QObject {
       QCOMPARE(*rank.allocated.kvCache, *rank.planned.kvCache);
       QCOMPARE(*rank.allocated.activations, *rank.planned.activations);
     }
+  }
+
+  // Linear attention goes on from a copy of its state: behind the same prompt, where two prompts part, and in the next turn of a
+  // conversation. The answers are those of an engine that computes every prompt whole.
+  void findsStatesOfKnownPrefixes_data() {
+    QTest::addColumn<QString>("model");
+    QTest::addColumn<int>("tp");
+    QTest::addColumn<int>("pp");
+    QTest::addColumn<int>("copies");
+    for (const char* model : {"architectures/qwen3_next", "architectures/qwen3_5"}) {
+      QTest::addRow("%s, one rank", model) << model << 1 << 1 << 8;
+      QTest::addRow("%s, tp 2 pp 2", model) << model << 2 << 2 << 8;
+      QTest::addRow("%s, one copy", model) << model << 1 << 2 << 1;
+    }
+  }
+  void findsStatesOfKnownPrefixes() {
+    QFETCH(QString, model);
+    QFETCH(int, tp);
+    QFETCH(int, pp);
+    QFETCH(int, copies);
+    Setup setup;
+    setup.model = model.toStdString();
+    setup.tp = tp;
+    setup.pp = pp;
+    setup.maxModelLen = 224;
+    std::vector<int32_t> prompt(130), other(130);
+    for (size_t i = 0; i < prompt.size(); ++i) {
+      prompt[i] = 3 + static_cast<int32_t>(i * i * 7 % 101);
+      other[i] = i < 90 ? prompt[i] : 4 + static_cast<int32_t>(i * 5 % 97);
+    }
+    std::vector<std::vector<int32_t>> asked{prompt, prompt, other, other}, expected, found;
+    std::vector<int64_t> cached;
+    auto askAll = [&](std::vector<std::vector<int32_t>>& answers) {
+      auto engine = startEngine(setup);
+      if (!engine) return engine.error().message();
+      cached.clear();
+      for (size_t i = 0; i < 5; ++i) {
+        if (i == asked.size()) {  // the next turn begins with the last prompt and its answer
+          asked.push_back(other);
+          asked.back().insert(asked.back().end(), answers.back().begin(), answers.back().end());
+          asked.back().push_back(5);
+        }
+        GenerationRequest request;
+        request.prompt = asked[i];
+        request.sampling.temperature = 0;
+        request.sampling.ignoreEos = true;
+        request.sampling.maxTokens = 24;
+        Answer answer;
+        (*engine)->submit(request, answer.sink());
+        if (!answer.waitFinished()) return std::string("no answer");
+        answers.push_back(answer.tokens);
+        cached.push_back(answer.cached);
+      }
+      for (const RankState& rank : (*engine)->state().ranks)
+        if (*rank.allocated.activations != *rank.planned.activations) return std::string("other activations than planned");
+      return std::string();
+    };
+    setup.prefixCaching = false;
+    QCOMPARE(askAll(expected), std::string());
+    QCOMPARE(cached, std::vector<int64_t>(5));
+    setup.prefixCaching = true;
+    setup.cachedStates = copies;
+    QCOMPARE(askAll(found), std::string());
+    QCOMPARE(found, expected);
+    // One copy is the last that was made: behind an answer.
+    if (copies > 1)
+      QCOMPARE(cached, (std::vector<int64_t>{0, 128, 0, 128, 144}));
+    else
+      QCOMPARE(cached, (std::vector<int64_t>{0, 0, 0, 0, 144}));
   }
 
   // Who waits for "ready" reads the figures of the same answer.

@@ -42,6 +42,22 @@ bool runStep(WrittenSlots& written, const StepPlan& plan, int64_t blockTokens) {
   return true;
 }
 
+// A state knows the tokens that went through it: a step must find in its slot those before its own, or begin anew.
+using WrittenStates = std::map<int32_t, std::vector<int32_t>>;  // slot -> tokens
+
+bool runStates(WrittenStates& states, const StepPlan& plan) {
+  for (const StepPlan::StateCopy& copy : plan.stateLoads) states[copy.to] = states[copy.from];
+  for (size_t i = 0; i < plan.sequences.size(); ++i) {
+    std::vector<int32_t>& state = states[plan.stateSlots[i]];
+    const int32_t begin = plan.sequenceStart[i], end = plan.sequenceStart[i + 1], before = plan.contextLength[i] - (end - begin);
+    if (before == 0) state.clear();
+    if (static_cast<int32_t>(state.size()) != before) return false;
+    state.insert(state.end(), plan.tokenIds.begin() + begin, plan.tokenIds.begin() + end);
+  }
+  for (const StepPlan::StateCopy& copy : plan.stateSaves) states[copy.to] = states[copy.from];
+  return true;
+}
+
 }  // namespace
 
 class SchedulerTest : public QObject {
@@ -134,6 +150,85 @@ class SchedulerTest : public QObject {
     QCOMPARE(again->contextLength[0], 32);
     QCOMPARE(scheduler.prefixHits(), 16u);
     QCOMPARE(again->blockTable[0], first->blockTable[0]);
+  }
+
+  // A prompt's first step ends behind its last full block, where a copy of the state is kept; the same prompt goes on from there.
+  void goesOnBehindAKnownPrefixOnlyWithAStateOfIt() {
+    BlockPool pool(64, 16, true);
+    Scheduler scheduler({4, 512, 1, 0, 2}, pool);
+    scheduler.add(sequenceOf(1, 200));
+    const SharedStepPlan first = scheduler.schedule();
+    QCOMPARE(first->tokens(), 192);
+    QVERIFY(first->logits.empty());
+    QCOMPARE(first->stateSaves.size(), 1u);
+    QCOMPARE(first->stateSaves[0].from, first->stateSlots[0]);
+    QVERIFY(first->stateSaves[0].to >= 4);  // behind those of running sequences
+    scheduler.finishStep(*first);
+    const SharedStepPlan rest = scheduler.schedule();
+    QCOMPARE(rest->tokens(), 8);
+    QVERIFY(rest->stateSaves.empty());
+    scheduler.finishStep(*rest);
+    scheduler.remove(SequenceId{1});
+
+    scheduler.add(sequenceOf(2, 200));
+    const SharedStepPlan again = scheduler.schedule();
+    QCOMPARE(again->tokens(), 8);
+    QCOMPARE(again->stateLoads.size(), 1u);
+    QCOMPARE(again->stateLoads[0].from, first->stateSaves[0].to);
+    QCOMPARE(again->stateLoads[0].to, again->stateSlots[0]);
+    QCOMPARE(scheduler.prefixHits(), 192u);
+    QCOMPARE(scheduler.cachedPrefix(scheduler.find(SequenceId{2})->tokens), 192);
+  }
+
+  // A prompt that leaves a known prefix has no state of it yet, and keeps one there for those that come.
+  void keepsAStateWhereAPromptLeavesAKnownPrefix() {
+    BlockPool pool(64, 16, true);
+    Scheduler scheduler({4, 512, 1, 0, 4}, pool);
+    auto prompt = [](uint64_t id) {
+      auto sequence = sequenceOf(id, 200);
+      std::fill(sequence->tokens.begin() + 100, sequence->tokens.end(), 1000 + static_cast<int32_t>(id));
+      return sequence;
+    };
+    auto compute = [&](uint64_t id) {
+      scheduler.add(prompt(id));
+      std::vector<int64_t> steps;
+      while (scheduler.find(SequenceId{id})->computed < 200) {
+        const SharedStepPlan plan = scheduler.schedule();
+        steps.push_back(plan->tokens());
+        scheduler.finishStep(*plan);
+      }
+      scheduler.remove(SequenceId{id});
+      return steps;
+    };
+    QCOMPARE(compute(1), (std::vector<int64_t>{192, 8}));
+    QCOMPARE(scheduler.cachedPrefix(prompt(2)->tokens), 0);
+    QCOMPARE(compute(2), (std::vector<int64_t>{96, 96, 8}));
+    QCOMPARE(scheduler.cachedPrefix(prompt(3)->tokens), 96);
+    QCOMPARE(compute(3), (std::vector<int64_t>{96, 8}));
+    QCOMPARE(compute(1), (std::vector<int64_t>{8}));
+  }
+
+  // The next turn of a conversation begins with this one's prompt and answer.
+  void keepsTheStateOfAnAnswerBlockByBlock() {
+    BlockPool pool(64, 16, true);
+    Scheduler scheduler({4, 512, 1, 0, 2}, pool);
+    scheduler.add(sequenceOf(1, 80));
+    std::vector<int32_t> tokens, saved;
+    while (scheduler.find(SequenceId{1})->tokens.size() < 120) {
+      const SharedStepPlan plan = scheduler.schedule();
+      for (const StepPlan::StateCopy& copy : plan->stateSaves) saved.push_back(copy.to);
+      if (!plan->logits.empty()) scheduler.appendToken(*scheduler.find(SequenceId{1}), 7);
+      scheduler.finishStep(*plan);
+    }
+    tokens = scheduler.find(SequenceId{1})->tokens;
+    scheduler.remove(SequenceId{1});
+    QCOMPARE(saved.size(), 4u);  // behind 64, 80, 96 and 112 tokens
+    QVERIFY(saved[0] != saved[1]);
+    QCOMPARE(saved[2], saved[1]);
+    QCOMPARE(saved[3], saved[1]);
+    QCOMPARE(scheduler.cachedPrefix(tokens), 112);
+    tokens.resize(80);
+    QCOMPARE(scheduler.cachedPrefix(tokens), 64);
   }
 
   void doesNotUseTheCacheWherePromptLogprobsAreWanted() {
@@ -261,21 +356,27 @@ class SchedulerTest : public QObject {
     QTest::addColumn<int>("stages");
     QTest::addColumn<bool>("prefixCaching");
     QTest::addColumn<int>("draftTokens");
-    QTest::newRow("one stage") << 1 << false << 0;
-    QTest::newRow("one stage, prefix cache") << 1 << true << 0;
-    QTest::newRow("three stages, prefix cache") << 3 << true << 0;
-    QTest::newRow("guesses") << 1 << false << 8;
-    QTest::newRow("guesses, three stages, prefix cache") << 3 << true << 8;
+    QTest::addColumn<int>("cachedStates");
+    QTest::newRow("one stage") << 1 << false << 0 << 0;
+    QTest::newRow("one stage, prefix cache") << 1 << true << 0 << 0;
+    QTest::newRow("three stages, prefix cache") << 3 << true << 0 << 0;
+    QTest::newRow("guesses") << 1 << false << 8 << 0;
+    QTest::newRow("guesses, three stages, prefix cache") << 3 << true << 8 << 0;
+    QTest::newRow("states") << 1 << true << 0 << 6;
+    QTest::newRow("states, three stages") << 3 << true << 0 << 6;
+    QTest::newRow("states, one copy") << 3 << true << 0 << 1;
   }
   void survivesAnyLoad() {
     QFETCH(int, stages);
     QFETCH(bool, prefixCaching);
     QFETCH(int, draftTokens);
+    QFETCH(int, cachedStates);
     std::mt19937 random(7);
     auto draw = [&](int least, int most) { return std::uniform_int_distribution<int>(least, most)(random); };
     BlockPool pool(24, 8, prefixCaching);
-    Scheduler scheduler({6, 48, stages, draftTokens}, pool);
+    Scheduler scheduler({6, 48, stages, draftTokens, cachedStates}, pool);
     WrittenSlots written;
+    WrittenStates states;
     std::map<SequenceId, int> wanted;
     std::deque<SharedStepPlan> inFlight;
     uint64_t next = 1;
@@ -299,6 +400,14 @@ class SchedulerTest : public QObject {
         if (!plan) break;
         QVERIFY(plan->tokens() <= 48);
         QVERIFY(runStep(written, *plan, 8));
+        if (cachedStates > 0) {
+          QVERIFY(runStates(states, *plan));
+          for (size_t i = 0; i < plan->sequences.size(); ++i) {
+            const std::vector<int32_t>& state = states.at(plan->stateSlots[i]);
+            const std::vector<int32_t>& tokens = scheduler.find(plan->sequences[i])->tokens;
+            QVERIFY(state.size() <= tokens.size() && std::equal(state.begin(), state.end(), tokens.begin()));
+          }
+        }
         inFlight.push_back(plan);
       }
       if (inFlight.empty()) continue;
@@ -327,6 +436,7 @@ class SchedulerTest : public QObject {
     QCOMPARE(finished + removed, 300);
     QCOMPARE(pool.free(), pool.total());
     QVERIFY(scheduler.preemptions() > 0);
+    QCOMPARE(scheduler.prefixHits() > 0, prefixCaching);
     const DraftFigures& figures = scheduler.draftFigures();
     QCOMPARE(figures.draftTokens > figures.acceptedTokens && figures.acceptedTokens > 100, draftTokens > 0);
     QCOMPARE(scheduler.prefixHits() > 0, prefixCaching);
