@@ -35,8 +35,19 @@ std::string lfsSize(std::string_view head) {
 
 }  // namespace
 
+std::optional<Error> explainBrokenLink(const std::filesystem::path& path, const std::string& expected) {
+  std::error_code code, target;
+  if (!std::filesystem::is_symlink(std::filesystem::symlink_status(path, code)) || std::filesystem::exists(path, target))
+    return {};
+  std::string found = "a link that leads back to itself";
+  if (target != std::errc::too_many_symbolic_link_levels)
+    found = "a link to " + std::filesystem::read_symlink(path, code).string() + ", which is not there";
+  return Error{path.string(), found, expected, "mend the link, or download the file again"};
+}
+
 Result<int64_t> regularFileSize(const std::filesystem::path& file) {
   std::error_code code;
+  if (const auto link = explainBrokenLink(file, "a file that can be read")) return tl::unexpected(*link);
   const auto status = std::filesystem::status(file, code);
   if (status.type() == std::filesystem::file_type::not_found)
     return failure(file.string(), "no such file", "a file that can be read");

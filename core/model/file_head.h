@@ -15,6 +15,9 @@ namespace headroom {
 // The size of a regular file; an error for a missing file, a folder or a file that may not be read.
 Result<int64_t> regularFileSize(const std::filesystem::path& file);
 
+// A link that leads to no file or folder, as in a download cache whose contents were cleared. Empty when `path` is none.
+std::optional<Error> explainBrokenLink(const std::filesystem::path& path, const std::string& expected);
+
 // Up to `count` bytes from the file's beginning. Never waits: a pipe or a device is an error.
 Result<std::string> readFileHead(const std::filesystem::path& file, int64_t count);
 

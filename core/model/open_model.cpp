@@ -290,6 +290,7 @@ Result<ModelSource> openFolder(const fs::path& folder) {
   if (names.empty())
     return failure(folder.string(), "an empty folder", "a model folder with config.json", "download the model again");
   if (!fileExists(folder / "config.json")) {
+    if (const auto link = explainBrokenLink(folder / "config.json", "a configuration")) return tl::unexpected(*link);
     const auto ggufs = ggufModelsIn(names);
     if (ggufs.size() == 1) return openGguf(anyPartOf(folder, ggufs.front(), names));
     if (!ggufs.empty())
@@ -550,6 +551,7 @@ Result<ModelSource> openModel(const std::string& model) {
     return failure(path.string(), fmt::format("a file that begins {}", describeBytes(*head)),
                    "a config.json, a model folder or a .gguf file");
   }
+  if (const auto link = explainBrokenLink(path, "a config.json, a model folder or a .gguf file")) return tl::unexpected(*link);
   if (const CatalogModel* entry = findCatalogModel(model)) return openCatalogModel(*entry);
   return failure(model, "no such file or folder, and no model of this name in the catalog",
                  "a config.json, a model folder, a .gguf file or a catalog name such as Qwen/Qwen2.5-72B-Instruct",

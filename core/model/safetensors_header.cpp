@@ -66,8 +66,9 @@ Result<std::optional<SafetensorsTensor>> readTensor(const std::string& name, con
   const std::string dtypeText = entry["dtype"].get<std::string>();
   const auto dtype = parseDType(dtypeText);
   if (!dtype || isBlockQuantized(*dtype)) {
-    warnings.push_back(fmt::format("tensor {} has dtype {}, which this reader does not know; it is left out", clipped(name),
-                                   clipped(dtypeText)));
+    warnings.push_back(
+        fmt::format("tensor {} has dtype {}, which this reader does not know; its {} bytes are left out of the weights",
+                    clipped(name), clipped(dtypeText), end - begin));
     return std::nullopt;
   }
   const auto elements = elementCount(*shape);

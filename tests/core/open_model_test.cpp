@@ -244,6 +244,23 @@ class OpenModelTest : public QObject {
     refuses(folder() + "/empty.bin", "nothing (an empty file)");
   }
 
+  // A download cache keeps its files behind links, and may have lost what they point to.
+  void namesLinksThatLeadNowhere() {
+    auto link = [&](const char* to, const char* name) {
+      QVERIFY(QFile::link(to, QString::fromStdString(folder() + "/" + name)));
+    };
+    link("b", "a");
+    link("a", "b");
+    refuses(folder() + "/a", "a link that leads back to itself");
+    link("../blobs/0f", "config.json");
+    refuses(folder(), "config.json: found a link to ../blobs/0f, which is not there");
+    refuses(folder() + "/config.json", "a link to ../blobs/0f, which is not there");
+    QVERIFY(QFile::remove(QString::fromStdString(folder() + "/config.json")));
+    write("config.json", llama().dump());
+    link("../blobs/1f", "model.safetensors");
+    refuses(folder(), "model.safetensors: found a link to ../blobs/1f, which is not there");
+  }
+
   // Opening a pipe would wait for a writer that may never come.
   void refusesAPipe() {
     const std::string pipe = folder() + "/pipe";
