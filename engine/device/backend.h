@@ -55,6 +55,8 @@ struct LinearTask {
   TensorView out;  // (tokens, weight.out)
   const WeightMatrix* weight = nullptr;
   const float* bias = nullptr;  // device memory, weight.out floats; may be null
+  // The rounding of activations shows most here (the logits): a device that rounds them to 8 bits keeps 8 more.
+  bool fine = false;
 };
 
 // How logits (tokens, experts) become the chosen experts of each token and their weights.

@@ -682,7 +682,7 @@ Result<TensorView> Decoder::logitsOf(TensorView last) {
   const int64_t columns = m_headIsSplit ? m_vocabularyOfRank[static_cast<size_t>(m_context.rank.tpRank)] : m_config.vocabSize;
   const TensorView own = isFirst ? all.columns(0, columns) : m_workspace.view("local_logits", DType::F32, last.rows, columns);
   if (columns > 0) {
-    const std::array tasks{LinearTask{own, &m_weights.projection(), floats(m_weights.headBias)}};
+    const std::array tasks{LinearTask{own, &m_weights.projection(), floats(m_weights.headBias), true}};
     m_backend.linear(last, tasks);
     if (m_traits.logitsMultiplier != 1.0) m_backend.scale(own, m_traits.logitsMultiplier);
     if (m_traits.finalSoftcap != 0.0) m_backend.softcap(own, m_traits.finalSoftcap);

@@ -31,6 +31,7 @@ CpuLinear::CpuLinear(CpuLevel level, bool exact, ThreadPool& pool)
     : m_level(level), m_exact(exact), m_pool(pool), m_rows(static_cast<size_t>(pool.threads())) {
   m_families[kFloats] = &floatFamily(level);
   m_families[kInt8] = int8Family(level);
+  m_families[kInt8Fine] = m_families[kInt8];
   m_families[kBf16] = level >= CpuLevel::Avx512Bf16 ? bf16FamilyAvx512() : nullptr;
 }
 
@@ -63,10 +64,12 @@ void CpuLinear::readRow(const WeightMatrix& matrix, int64_t row, float* to) {
   toFloats(matrix.dtype, raw.data(), matrix.in, to);
 }
 
-CpuLinear::Form CpuLinear::formOf(const WeightMatrix& matrix) const {
+CpuLinear::Form CpuLinear::formOf(const LinearTask& task) const {
+  const WeightMatrix& matrix = *task.weight;
   if (m_exact || matrix.packing != kRowGroups) return kFloats;
   for (Form form : {kInt8, kBf16})
-    if (m_families[form] && m_families[form]->find(matrix.dtype, 0)) return form;
+    if (m_families[form] && m_families[form]->find(matrix.dtype, 0))
+      return task.fine && m_families[form]->lost ? kInt8Fine : form;
   return kFloats;
 }
 
@@ -77,13 +80,29 @@ void CpuLinear::run(TensorView in, std::span<const LinearTask> tasks) {
     runTokens(in, tasks, first, std::min(kTokensAtOnce, tokens - first));
 }
 
+// Each row, and behind it what the int8 form of it loses.
+TensorView CpuLinear::withLost(TensorView in) {
+  auto* rows = m_withLost.reserve<float>(2 * in.rows * in.cols * static_cast<int64_t>(sizeof(float)));
+  m_pool.run(in.rows, [&](int64_t token, int) {
+    float* row = rows + 2 * token * in.cols;
+    std::copy_n(in.row<float>(token), in.cols, row);
+    m_families[kInt8Fine]->lost(row, in.cols, row + in.cols);
+  });
+  return TensorView::of(rows, DType::F32, 2 * in.rows, in.cols);
+}
+
 // Tiles of equal width that waste the least.
 void CpuLinear::prepare(Form form, TensorView in, int64_t tokens) {
   Prepared& prepared = m_prepared[form];
   if (prepared.tiles > 0) return;
   const LinearFamily& family = *m_families[form];
+  const int64_t together = form == kInt8Fine ? 2 : 1;  // rows of a token stay in one tile
+  if (form == kInt8Fine) {
+    in = withLost(in.head(tokens));
+    tokens *= together;
+  }
   prepared.tiles = ceilDiv(tokens, family.tileTokens.back());
-  prepared.tileTokens = ceilDiv(tokens, prepared.tiles);
+  prepared.tileTokens = roundUp(ceilDiv(tokens, prepared.tiles), together);
   const auto width = std::lower_bound(family.tileTokens.begin(), family.tileTokens.end(), prepared.tileTokens);
   prepared.width = static_cast<size_t>(width - family.tileTokens.begin());
   prepared.tiles = ceilDiv(tokens, prepared.tileTokens);
@@ -110,7 +129,7 @@ void CpuLinear::runTokens(TensorView in, std::span<const LinearTask> tasks, int6
     const WeightMatrix& weight = *task.weight;
     expects(weight.in == in.cols && task.out.cols >= weight.out, "a linear layer's shapes do not match its weight");
     const int64_t groups = fullGroups(weight), plainRows = weight.out - groups * kGroupRows;
-    Share share = {&task, formOf(weight), items, ceilDiv(groups, kGroupsPerItem), ceilDiv(plainRows, kGroupRows), 1};
+    Share share = {&task, formOf(task), items, ceilDiv(groups, kGroupsPerItem), ceilDiv(plainRows, kGroupRows), 1};
     if (groups > 0) prepare(share.form, input, tokens);
     if (plainRows > 0) prepare(kFloats, input, tokens);
     // Few rows and many tokens: deal out the tokens too.
@@ -125,11 +144,44 @@ void CpuLinear::runTokens(TensorView in, std::span<const LinearTask> tasks, int6
     const Share& share = m_shares[index];
     item -= share.firstItem;
     if (item < share.groupItems * share.tileSplits) {
-      runGroups(share, item, firstToken, tokens, thread);
+      if (share.form == kInt8Fine)
+        runFineGroups(share, item, firstToken, tokens, thread);
+      else
+        runGroups(share, item, firstToken, tokens, thread);
     } else {
       runPlainRows(share, item - share.groupItems * share.tileSplits, firstToken, tokens, thread);
     }
   });
+}
+
+// Both rows of each token, added up.
+void CpuLinear::runFineGroups(const Share& share, int64_t item, int64_t firstToken, int64_t tokens, int thread) {
+  const LinearTask& task = *share.task;
+  const WeightMatrix& weight = *task.weight;
+  const Prepared& prepared = m_prepared[kInt8Fine];
+  const int64_t firstGroup = item / share.tileSplits * kGroupsPerItem, split = item % share.tileSplits;
+  const int64_t groups = std::min(kGroupsPerItem, fullGroups(weight) - firstGroup), columns = groups * kGroupRows;
+  const LinearKernel kernel = m_families[kInt8Fine]->find(weight.dtype, prepared.width);
+  LinearTile tile;
+  tile.groups = groupAt(weight, firstGroup);
+  tile.groupCount = groups;
+  tile.groupBytes = kGroupRows * rowBytes(weight);
+  tile.in = weight.in;
+  tile.outStride = columns;
+  tile.out =
+      m_rows[static_cast<size_t>(thread)].reserve<float>(prepared.tileTokens * columns * static_cast<int64_t>(sizeof(float)));
+  const float* bias = task.bias ? task.bias + firstGroup * kGroupRows : nullptr;
+  for (int64_t i = prepared.tiles * split / share.tileSplits; i < prepared.tiles * (split + 1) / share.tileSplits; ++i) {
+    const int64_t first = i * prepared.tileTokens;
+    tile.activations = m_activations[kInt8Fine].data() + i * prepared.tileBytes;
+    tile.tokens = std::min(prepared.tileTokens, 2 * tokens - first);
+    kernel(tile);
+    for (int64_t t = 0; t < tile.tokens; t += 2) {
+      float* to = task.out.row<float>(firstToken + (first + t) / 2) + firstGroup * kGroupRows;
+      const float *rounded = tile.out + t * columns, *lost = rounded + columns;
+      for (int64_t c = 0; c < columns; ++c) to[c] = rounded[c] + lost[c] + (bias ? bias[c] : 0.0f);
+    }
+  }
 }
 
 void CpuLinear::runGroups(const Share& share, int64_t item, int64_t firstToken, int64_t tokens, int thread) {

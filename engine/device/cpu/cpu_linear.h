@@ -26,8 +26,8 @@ class CpuLinear {
   void run(TensorView in, std::span<const LinearTask> tasks);
 
  private:
-  // Forms of activations.
-  enum Form { kFloats, kInt8, kBf16, kForms };
+  // Forms of activations. Of kInt8Fine each token has two rows: itself, and what rounding it loses.
+  enum Form { kFloats, kInt8, kBf16, kInt8Fine, kForms };
   struct Prepared {
     int64_t tileTokens = 0, tiles = 0, tileBytes = 0;  // tokens of all tiles but the last; 0 tiles: not needed
     size_t width = 0;                                  // index into the family's widths
@@ -39,9 +39,11 @@ class CpuLinear {
     int64_t firstItem, groupItems, plainItems, tileSplits;
   };
 
-  Form formOf(const WeightMatrix& matrix) const;
+  Form formOf(const LinearTask& task) const;
+  TensorView withLost(TensorView in);
   void runTokens(TensorView in, std::span<const LinearTask> tasks, int64_t firstToken, int64_t tokens);
   void prepare(Form form, TensorView in, int64_t tokens);
+  void runFineGroups(const Share& share, int64_t item, int64_t firstToken, int64_t tokens, int thread);
   void runGroups(const Share& share, int64_t item, int64_t firstToken, int64_t tokens, int thread);
   void groupToFloats(const WeightMatrix& weight, int64_t group, float* to) const;
   void runPlainRows(const Share& share, int64_t item, int64_t firstToken, int64_t tokens, int thread);
@@ -54,6 +56,7 @@ class CpuLinear {
   // Scratch outside the device's budget: activations of kTokensAtOnce tokens at most in each form, and two groups of
   // dequantized rows a thread.
   std::array<AlignedBuffer, kForms> m_activations;
+  AlignedBuffer m_withLost;
   std::vector<AlignedBuffer> m_rows;
   std::vector<Share> m_shares;
 };

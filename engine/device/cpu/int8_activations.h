@@ -32,5 +32,7 @@ struct Int8Block {
 inline int64_t int8TokenBytes(int64_t in) { return in / 32 * kInt8BlockBytes; }
 // LinearFamily::fill of the int8 families; needs AVX2.
 void fillInt8(const float* rows, int64_t stride, int64_t tokens, int64_t in, int width, void* tile);
+// LinearFamily::lost of the int8 families; needs AVX2.
+void lostByInt8(const float* row, int64_t in, float* rest);
 
 }  // namespace headroom::engine::cpu

@@ -103,8 +103,18 @@ void fillInt8(const float* rows, int64_t stride, int64_t tokens, int64_t in, int
   }
 }
 
+void lostByInt8(const float* row, int64_t in, float* rest) {
+  for (int64_t k = 0; k < in; k += 32) {
+    alignas(32) int8_t quants[32];
+    int32_t sums[2];
+    float scale = 0;
+    roundBlock(row + k, quants, scale, sums);
+    for (int i = 0; i < 32; ++i) rest[k + i] = row[k + i] - scale * static_cast<float>(quants[i]);
+  }
+}
+
 const LinearFamily* int8FamilyAvx2() {
-  static constexpr LinearFamily family = {kWidths, findInt8, int8TokenBytes, fillInt8};
+  static constexpr LinearFamily family = {kWidths, findInt8, int8TokenBytes, fillInt8, lostByInt8};
   return &family;
 }
 GroupToFloats groupToFloatsAvx2(DType dtype) { return findGroupToFloats(dtype); }

@@ -30,7 +30,7 @@ inline Ints dotWords(Ints start, const Ints* weights, const int8_t* activations)
 }  // namespace
 
 const LinearFamily* int8FamilyAvx2Vnni() {
-  static constexpr LinearFamily family = {kWidths, findInt8, int8TokenBytes, fillInt8};
+  static constexpr LinearFamily family = {kWidths, findInt8, int8TokenBytes, fillInt8, lostByInt8};
   return &family;
 }
 

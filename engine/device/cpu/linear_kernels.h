@@ -30,6 +30,8 @@ struct LinearFamily {
   int64_t (*tokenBytes)(int64_t in) = nullptr;
   // Fills a tile of `width` tokens from rows of floats; missing tokens become zeros.
   void (*fill)(const float* rows, int64_t stride, int64_t tokens, int64_t in, int width, void* tile) = nullptr;
+  // What `fill` loses of a row. Null where it is too little to matter.
+  void (*lost)(const float* row, int64_t in, float* rest) = nullptr;
 };
 
 // Weights as floats, activations as floats (in, width): serves every type that has row groups.

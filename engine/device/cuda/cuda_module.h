@@ -15,7 +15,7 @@
 namespace headroom::engine {
 
 // Raised whenever anything below, or in the headers above, changes; a module of another number is refused.
-inline constexpr int kCudaAbi = 3;
+inline constexpr int kCudaAbi = 4;
 
 struct CudaDeviceInfo {
   int index = 0;
