@@ -52,11 +52,16 @@ GrammarBuilder::Node GrammarBuilder::choice(std::vector<Node> options) {
 GrammarBuilder::Node GrammarBuilder::literals(std::vector<std::string> texts) {
   std::sort(texts.begin(), texts.end());
   texts.erase(std::unique(texts.begin(), texts.end()), texts.end());
-  return texts.empty() ? nothing() : literalsIn(texts, 0, texts.size(), 0);
+  return texts.empty() ? nothing() : literalsIn(texts, 0, texts.size(), 0, 0);
 }
 
 // One of texts[begin, end), which are sorted and equal up to `depth`.
-GrammarBuilder::Node GrammarBuilder::literalsIn(const std::vector<std::string>& texts, size_t begin, size_t end, size_t depth) {
+GrammarBuilder::Node GrammarBuilder::literalsIn(const std::vector<std::string>& texts, size_t begin, size_t end, size_t depth,
+                                                int nesting) {
+  if (nesting > kMaxGrammarNesting) {
+    m_tooLarge = true;
+    return 0;
+  }
   const std::string& front = texts[begin];
   const std::string& back = texts[end - 1];
   size_t common = depth;
@@ -72,7 +77,7 @@ GrammarBuilder::Node GrammarBuilder::literalsIn(const std::vector<std::string>& 
   while (at < end && !m_tooLarge) {
     size_t stop = at + 1;
     while (stop < end && texts[stop][common] == texts[at][common]) ++stop;
-    options.push_back(literalsIn(texts, at, stop, common));
+    options.push_back(literalsIn(texts, at, stop, common, nesting + 1));
     at = stop;
   }
   return sequence({head, choice(std::move(options))});
@@ -170,8 +175,14 @@ void GrammarBuilder::connect(uint32_t from, Grammar::Edge edge) {
 }
 
 void GrammarBuilder::compile(Node node, uint32_t from, uint32_t to) {
+  if (m_nesting >= kMaxGrammarNesting) m_tooLarge = true;
   if (m_tooLarge) return;
-  const Expression& expression = m_nodes[node];
+  ++m_nesting;
+  compileParts(m_nodes[node], from, to);
+  --m_nesting;
+}
+
+void GrammarBuilder::compileParts(const Expression& expression, uint32_t from, uint32_t to) {
   switch (expression.kind) {
     case Kind::Nothing:
       return;
@@ -292,46 +303,42 @@ std::vector<bool> GrammarBuilder::fruitful(const Grammar& grammar) const {
 // Whether a rule can call itself before it read a byte.
 bool GrammarBuilder::beginsWithItself(const Grammar& grammar) {
   const size_t rules = grammar.m_rules.size();
-  std::vector<bool> canBeEmpty(rules, false);
-  std::vector<std::vector<int32_t>> firstCalls(rules);
-  // Walks what rule `r` reaches without a byte; true when its end is among it.
-  std::vector<uint32_t> open;
-  std::vector<uint32_t> seenIn(grammar.states(), 0);
-  uint32_t walk = 0;
-  auto reachesEnd = [&](size_t r, std::vector<int32_t>* calls) {
-    ++walk;
-    open.assign(1, grammar.m_rules[r].begin);
-    seenIn[grammar.m_rules[r].begin] = walk;
-    while (!open.empty()) {
-      const uint32_t state = open.back();
-      open.pop_back();
-      if (state == grammar.m_rules[r].end && !calls) return true;
-      for (uint32_t e = grammar.m_firstEdge[state]; e < grammar.m_firstEdge[state + 1]; ++e) {
-        const Grammar::Edge& edge = grammar.m_edges[e];
-        if (edge.call == Grammar::kBytes) continue;
-        if (edge.call >= 0 && calls) calls->push_back(edge.call);
-        if (edge.call >= 0 && !canBeEmpty[edge.call]) continue;
-        if (seenIn[edge.target] == walk) continue;
-        seenIn[edge.target] = walk;
-        open.push_back(edge.target);
-      }
-    }
-    return false;
+  // What each rule reaches without a byte. Rules share no states, so that one walk does for all; a call goes on once its rule
+  // turns out to match nothing too.
+  struct Reached {
+    uint32_t state;
+    int32_t rule;
   };
-  // Callees are mostly numbered behind their callers, so that few rounds do.
-  for (bool changed = true; changed;) {
-    changed = false;
-    for (size_t r = rules; r-- > 0;) {
-      if (canBeEmpty[r] || !reachesEnd(r, nullptr)) continue;
-      canBeEmpty[r] = true;
-      changed = true;
+  std::vector<bool> isReached(grammar.states(), false), canBeEmpty(rules, false);
+  std::vector<std::vector<Reached>> waiting(rules);
+  std::vector<std::vector<int32_t>> firstCalls(rules);
+  std::vector<Reached> open;
+  auto reach = [&](Reached next) {
+    if (isReached[next.state]) return;
+    isReached[next.state] = true;
+    open.push_back(next);
+  };
+  for (size_t r = 0; r < rules; ++r) reach({grammar.m_rules[r].begin, static_cast<int32_t>(r)});
+  while (!open.empty()) {
+    const auto [state, rule] = open.back();
+    open.pop_back();
+    if (state == grammar.m_rules[rule].end && !canBeEmpty[rule]) {
+      canBeEmpty[rule] = true;
+      for (const Reached& next : std::exchange(waiting[rule], {})) reach(next);
+    }
+    for (uint32_t e = grammar.m_firstEdge[state]; e < grammar.m_firstEdge[state + 1]; ++e) {
+      const Grammar::Edge& edge = grammar.m_edges[e];
+      if (edge.call == Grammar::kBytes) continue;
+      if (edge.call >= 0) firstCalls[rule].push_back(edge.call);
+      if (edge.call >= 0 && !canBeEmpty[edge.call])
+        waiting[edge.call].push_back({edge.target, rule});
+      else
+        reach({edge.target, rule});
     }
   }
   std::vector<int32_t> callersLeft(rules, 0);
-  for (size_t r = 0; r < rules; ++r) {
-    reachesEnd(r, &firstCalls[r]);
+  for (size_t r = 0; r < rules; ++r)
     for (const int32_t callee : firstCalls[r]) ++callersLeft[callee];
-  }
   // What remains when rules without callers are taken away again and again lies on a cycle.
   std::vector<int32_t> ready;
   for (size_t r = 0; r < rules; ++r)
@@ -349,7 +356,7 @@ bool GrammarBuilder::beginsWithItself(const Grammar& grammar) {
 
 Result<std::shared_ptr<const Grammar>> GrammarBuilder::build(Node start, const std::string& where) {
   auto tooLarge = [&] {
-    return failure(where, fmt::format("a grammar of more than {} states", kMaxGrammarStates),
+    return failure(where, fmt::format("a grammar of more than {} states, or nested too deep", kMaxGrammarStates),
                    "one that is smaller; fewer or shorter repetitions?");
   };
   if (m_tooLarge) return tooLarge();
@@ -452,8 +459,10 @@ GrammarMatcher::Set GrammarMatcher::close(std::vector<Place>& seeds) {
     }
     return true;
   };
+  std::sort(seeds.begin(), seeds.end());  // the same set, whatever is left out below
   std::erase_if(seeds, [&](const Place& place) { return !isNew(place); });
-  while (!seeds.empty()) {
+  constexpr size_t kMostReached = 65'536;
+  for (size_t reached = 0; !seeds.empty() && (reached < kMostReached || (m_places.empty() && !complete)); ++reached) {
     const Place place = seeds.back();
     seeds.pop_back();
     ++m_work;

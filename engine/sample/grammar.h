@@ -23,6 +23,8 @@ namespace headroom::engine {
 
 // What one grammar may hold. A larger one is refused when it is built.
 inline constexpr size_t kMaxGrammarStates = 200'000, kMaxGrammarEdges = 1'000'000, kMaxGrammarNodes = 1'000'000;
+// How deep expressions may nest between two calls of rules: they are compiled by recursion.
+inline constexpr int kMaxGrammarNesting = 4'000;
 
 class Grammar {
  public:
@@ -95,11 +97,12 @@ class GrammarBuilder {
     Grammar::Edge edge;
   };
   Node add(Expression expression);
-  Node literalsIn(const std::vector<std::string>& texts, size_t begin, size_t end, size_t depth);
+  Node literalsIn(const std::vector<std::string>& texts, size_t begin, size_t end, size_t depth, int nesting);
   uint32_t newState();
   void connect(uint32_t from, Grammar::Edge edge);
   void skip(uint32_t from, uint32_t to) { connect(from, {to, Grammar::kNothing, 0, 0}); }
   void compile(Node node, uint32_t from, uint32_t to);
+  void compileParts(const Expression& expression, uint32_t from, uint32_t to);
   void compileRepeat(const Expression& repeat, uint32_t from, uint32_t to);
   void compileMembers(const Expression& members, uint32_t from, uint32_t to);
   std::vector<bool> fruitful(const Grammar& grammar) const;
@@ -109,10 +112,13 @@ class GrammarBuilder {
   std::vector<Node> m_bodies;  // of rules; -1: not defined
   std::vector<RawEdge> m_edges;
   uint32_t m_states = 0;
+  int m_nesting = 0;
   bool m_tooLarge = false;
 };
 
-// Follows texts through a grammar: sets of places that are found once and numbered. One thread at a time.
+// Follows texts through a grammar: sets of places that are found once and numbered. One thread at a time. Where a grammar has
+// more ways to read a text than can be held, some are left out: what is followed can still be finished, and what matches may be
+// refused.
 class GrammarMatcher {
  public:
   using Set = int32_t;
@@ -145,7 +151,7 @@ class GrammarMatcher {
     bool complete = false;
     std::array<Set, 256> next;  // -1: not known yet
     Uniform uniform;
-    bool isExpanded = false;    // all of next is known, and uniform
+    bool isExpanded = false;  // all of next is known, and uniform
   };
   struct Frame {
     uint32_t state, below;  // where the call returns to, and the frame under it; frame 0 is the bottom

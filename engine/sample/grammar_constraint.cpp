@@ -163,6 +163,7 @@ const GrammarConstraint::Mask& GrammarConstraint::allowed() {
     const auto [at, set] = m_open[i];
     const TokenTrie::Node& node = nodes[at];
     for (uint32_t child = node.firstChild; child < node.firstChild + node.children; ++child) {
+      if (any && m_matcher.work() - begun > kMostWork) break;
       const GrammarMatcher::Set next = m_matcher.next(set, nodes[child].byte);
       if (next == GrammarMatcher::kDead) continue;
       const bool whole = nodes[child].children && isWhole(child, next);

@@ -16,6 +16,7 @@ using Node = GrammarBuilder::Node;
 
 constexpr int kDeepest = 200;
 constexpr int64_t kMostRepeats = 10'000;
+constexpr int kMostMarks = 16;  // * + ? {} behind one part
 
 // Terminals of Lark's library, as patterns.
 const std::map<std::string_view, std::string_view> kCommon{
@@ -60,24 +61,23 @@ class EbnfReader {
         std::find_if(m_order.begin(), m_order.end(), [](const std::string& name) { return name == "root" || name == "start"; });
     if (start == m_order.end())
       throw Problem{Error{m_where, "no rule named root or start", "one that the whole text matches", ""}};
-    for (const auto& [name, line] : m_wanted)
+    for (const auto& [name, place] : m_wanted)
       if (!m_defined.contains(name))
-        throw Problem{Error{fmt::format("{} line {}", m_where, line), fmt::format("the rule {}, which is not defined", name),
-                            "rules of the grammar", ""}};
+        throw Problem{Error{fmt::format("{} line {}", m_where, lineAt(place)),
+                            fmt::format("the rule {}, which is not defined", name), "rules of the grammar", ""}};
     return m_builder.call(m_rules.at(*start));
   }
 
  private:
   [[noreturn]] void fail(const std::string& found, const std::string& expected) const {
-    throw Problem{Error{
-        fmt::format("{} line {}", m_where,
-                    1 + std::count(m_text.begin(), m_text.begin() + static_cast<ptrdiff_t>(std::min(m_at, m_text.size())), '\n')),
-        found, expected, ""}};
+    throw Problem{Error{fmt::format("{} line {}", m_where, lineAt(m_at)), found, expected, ""}};
+  }
+  int64_t lineAt(size_t place) const {
+    return 1 + std::count(m_text.begin(), m_text.begin() + static_cast<ptrdiff_t>(std::min(place, m_text.size())), '\n');
   }
   std::string next() const {
     return m_at < m_text.size() ? fmt::format("\"{}\"", m_text.substr(m_at, 12)) : std::string("the end");
   }
-  int64_t line() const { return 1 + std::count(m_text.begin(), m_text.begin() + static_cast<ptrdiff_t>(m_at), '\n'); }
 
   // ---- the text
 
@@ -260,8 +260,9 @@ class EbnfReader {
       size_t end = m_at + 1;
       while (end < m_text.size() && m_text[end] != '/') end += m_text[end] == '\\' ? 2 : 1;
       if (end >= m_text.size()) fail("a pattern without an end", "/pattern/");
-      std::string pattern(m_text.substr(m_at + 1, end - m_at - 1));
-      for (size_t at = 0; (at = pattern.find("\\/", at)) != std::string::npos; ++at) pattern.erase(at, 1);
+      std::string pattern;
+      for (size_t at = m_at + 1; at < end; ++at)
+        if (m_text[at] != '\\' || m_text[at + 1] != '/') pattern += m_text[at];
       if (end + 1 < m_text.size() && std::isalpha(static_cast<unsigned char>(m_text[end + 1]))) {
         m_at = end + 1;
         fail("flags of a pattern", "none");
@@ -271,7 +272,7 @@ class EbnfReader {
       return node;
     }
     if (c == '<') fail(next(), "rules of characters; tokens are not supported");
-    const int64_t at = line();
+    const size_t at = m_at;
     const std::string found = name();
     if (m_isLark && m_text.substr(m_at).starts_with("{")) fail("the template " + found, "rules without parameters");
     m_wanted.emplace(found, at);
@@ -286,9 +287,10 @@ class EbnfReader {
 
   Node repeated(Node node) {
     // Right behind the item, as * alone could begin nothing else.
-    while (true) {
+    for (int marks = 0;; ++marks) {
       skip();
       const std::string_view rest = m_text.substr(m_at);
+      if (marks > kMostMarks) fail(fmt::format("more than {} repetitions of one part", kMostMarks), "fewer, or parentheses");
       if (rest.starts_with('*')) {
         node = m_builder.repeat(m_builder.ruleOf(node), 0, std::nullopt);
       } else if (rest.starts_with('+')) {
@@ -464,7 +466,7 @@ class EbnfReader {
   std::vector<Node> m_recursive;
   std::map<std::string, GrammarBuilder::RuleId> m_rules;
   std::map<std::string, bool> m_defined;
-  std::map<std::string, int64_t> m_wanted;  // names that rules use, and where first
+  std::map<std::string, size_t> m_wanted;  // names that rules use, and where first
   std::vector<std::string> m_order;
 };
 

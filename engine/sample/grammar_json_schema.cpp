@@ -413,6 +413,9 @@ class SchemaReader {
 
   // Whether no value satisfies both, as far as that shows at types, constants and required properties.
   bool areDisjoint(const Json& first, const Json& second, int depth) const {
+    // Options of options multiply: what takes too long to tell may both match.
+    constexpr int64_t kMostComparisons = 100'000;
+    if (++m_comparisons > kMostComparisons) return false;
     const Json *a = &first, *b = &second;
     for (int hops = 0; hops < 20; ++hops) {
       if (a->is_object() && a->contains("$ref")) a = &target((*a)["$ref"]);
@@ -433,6 +436,7 @@ class SchemaReader {
     auto hasValues = [](const Json& schema) { return schema.contains("enum") || schema.contains("const"); };
     if (hasValues(*a) && hasValues(*b)) {
       const auto left = allowedValues(*a), right = allowedValues(*b);
+      m_comparisons += static_cast<int64_t>(left.size() * right.size() / 16);
       return std::none_of(left.begin(), left.end(),
                           [&](const Json& value) { return std::find(right.begin(), right.end(), value) != right.end(); });
     }
@@ -460,6 +464,7 @@ class SchemaReader {
     const Json *left = field(*a, "properties"), *right = field(*b, "properties");
     if (!left || !right || !left->is_object() || !right->is_object()) return false;
     for (const auto& [key, value] : left->items()) {
+      if (++m_comparisons > kMostComparisons) return false;
       if (!isRequired(*a, key) || !isRequired(*b, key) || !right->contains(key)) continue;
       if (areDisjoint(value, (*right)[key], depth + 1)) return true;
     }
@@ -615,7 +620,7 @@ class SchemaReader {
     for (int64_t i = std::min(fixed, most.value_or(fixed)) - 1; i >= 0; --i) {
       const Node item = m_builder.ruleOf(this->schema((*prefix)[static_cast<size_t>(i)], depth + 1));
       tail = i == 0 ? m_builder.sequence({item, tail}) : m_builder.sequence({m_parts.comma(), item, tail});
-      if (i >= least) tail = m_builder.optional(tail);
+      if (i >= least) tail = m_builder.optional(m_builder.ruleOf(tail));  // a rule each, for there may be thousands
     }
     return m_builder.sequence({m_parts.text("["), tail, m_parts.text("]")});
   }
@@ -716,6 +721,7 @@ class SchemaReader {
   const Json& m_root;
   const std::string& m_where;
   std::map<const Json*, Rule> m_rules;
+  mutable int64_t m_comparisons = 0;
 };
 
 }  // namespace

@@ -305,8 +305,11 @@ class Parser {
           return one(value);
         }
         const char32_t value = hexadecimal(4);
-        if (value >= 0xD800 && value < 0xDC00 && takeText("\\u"))
-          return one(0x10000 + ((value - 0xD800) << 10) + (hexadecimal(4) - 0xDC00));
+        if (value >= 0xD800 && value < 0xDC00 && takeText("\\u")) {
+          const char32_t low = hexadecimal(4);
+          if (low < 0xDC00 || low > 0xDFFF) throw Problem{"an escape of half a character"};
+          return one(0x10000 + ((value - 0xD800) << 10) + (low - 0xDC00));
+        }
         return one(value);
       }
       case 'b':
