@@ -112,6 +112,31 @@ class Reader {
   bool m_needsMore = false;
 };
 
+// The text with U+FFFD for bytes that are no UTF-8 (one for each maximal part of a character): JSON holds none.
+std::string withoutInvalidUtf8(std::string_view text) {
+  std::string valid;
+  valid.reserve(text.size());
+  const auto byte = [&](size_t at) { return static_cast<unsigned char>(text[at]); };
+  for (size_t at = 0; at < text.size();) {
+    const unsigned char lead = byte(at);
+    const size_t length = lead < 0x80                    ? 1
+                          : lead >= 0xC2 && lead <= 0xDF ? 2
+                          : lead >= 0xE0 && lead <= 0xEF ? 3
+                          : lead >= 0xF0 && lead <= 0xF4 ? 4
+                                                         : 0;
+    unsigned char low = lead == 0xE0 ? 0xA0 : lead == 0xF0 ? 0x90 : 0x80, high = lead == 0xED ? 0x9F : lead == 0xF4 ? 0x8F : 0xBF;
+    size_t good = 1;
+    for (; good < length && at + good < text.size() && byte(at + good) >= low && byte(at + good) <= high; ++good)
+      low = 0x80, high = 0xBF;
+    if (good == length)
+      valid.append(text.substr(at, length));
+    else
+      valid += "\xEF\xBF\xBD";
+    at += good;
+  }
+  return valid;
+}
+
 nlohmann::json readScalar(Reader& reader, ValueType type) {
   switch (type) {
     case ValueType::U8:
@@ -131,7 +156,7 @@ nlohmann::json readScalar(Reader& reader, ValueType type) {
     case ValueType::Bool:
       return reader.number<uint8_t>("a value") != 0;
     case ValueType::String:
-      return std::string(reader.text(kMaxStringBytes, "a string"));
+      return withoutInvalidUtf8(reader.text(kMaxStringBytes, "a string"));
     case ValueType::U64:
       return reader.number<uint64_t>("a value");
     case ValueType::I64:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Optional members of JSON objects, with a value for what is absent, null or of another type.
+// Optional members of JSON objects, with a value for what is absent, null or of another type; values in errors.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -25,6 +25,14 @@ inline const nlohmann::json& member(const nlohmann::json& json, const char* name
   if (!json.is_object()) return nothing;
   const auto found = json.find(name);
   return found == json.end() ? nothing : *found;
+}
+
+// A value's JSON for an error's text, cut behind about `most` bytes, between characters.
+inline std::string shortJson(const nlohmann::json& value, size_t most = 60) {
+  std::string text = value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  if (text.size() <= most) return text;
+  while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xC0) == 0x80) --most;
+  return text.substr(0, most) + "...";
 }
 
 }  // namespace headroom::engine::text

@@ -126,7 +126,7 @@ std::unique_ptr<Normalizer> makeNormalizerSequence(std::vector<std::unique_ptr<N
 
 Made makeNormalizer(const json& json) {
   if (json.is_null()) return nullptr;
-  if (!json.is_object()) return failure("normalizer", json.dump().substr(0, 80), "an object");
+  if (!json.is_object()) return failure("normalizer", shortJson(json, 80), "an object");
   const std::string type = word(json, "type");
   if (type == "Sequence") return sequence(json);
   if (type == "NFC") return unicodeForm(NormalForm::nfc);
@@ -151,7 +151,7 @@ Made makeNormalizer(const json& json) {
       text = pattern->replaced(text, by);
     });
   }
-  return failure("normalizer", type.empty() ? json.dump().substr(0, 80) : type, "a normalizer of the tokenizers library",
+  return failure("normalizer", type.empty() ? shortJson(json, 80) : type, "a normalizer of the tokenizers library",
                  "the file may be newer than this program");
 }
 

@@ -2,6 +2,7 @@
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include "engine/text/pattern.h"
 
+#include "engine/text/json_fields.h"
 #include "engine/text/unicode.h"
 
 #include <pcre2.h>
@@ -18,6 +19,7 @@ struct MatchState {
   MatchState() {
     expects(data && context, "no memory for a regular expression's match");
     if (stack) pcre2_jit_stack_assign(context, nullptr, stack);
+    pcre2_set_heap_limit(context, 512 * 1024);  // KiB that backtracking may take
   }
   MatchState(const MatchState&) = delete;
   MatchState& operator=(const MatchState&) = delete;
@@ -45,7 +47,7 @@ class Regex : public Pattern {
     const PCRE2_SIZE* place = pcre2_get_ovector_pointer(state.data);
     begin = place[0];
     end = place[1];
-    return true;
+    return begin <= end;  // \K in a look-ahead can put the begin behind the end
   }
 
   pcre2_code* m_code;
@@ -69,11 +71,13 @@ class Literal : public Pattern {
 }  // namespace
 
 Result<std::unique_ptr<Pattern>> Pattern::regex(std::string_view oniguruma) {
-  const std::string translated = translatePattern(oniguruma);
+  const auto read = translatePattern(oniguruma);
+  if (!read) return tl::unexpected(read.error());
+  const std::string& translated = *read;
   int error = 0;
   PCRE2_SIZE place = 0;
   pcre2_code* code = pcre2_compile(reinterpret_cast<PCRE2_SPTR>(translated.data()), translated.size(),
-                                   PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE, &error, &place, nullptr);
+                                   PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C, &error, &place, nullptr);
   if (!code) {
     PCRE2_UCHAR text[256];
     pcre2_get_error_message(error, text, sizeof text);
@@ -91,7 +95,7 @@ Result<std::unique_ptr<Pattern>> Pattern::fromJson(const nlohmann::json& json) {
   if (json.is_object() && json.contains("Regex") && json["Regex"].is_string())
     return regex(json["Regex"].get_ref<const std::string&>());
   if (json.is_string()) return literal(json.get_ref<const std::string&>());
-  return failure("pattern", json.dump().substr(0, 80), R"({"String": …} or {"Regex": …})");
+  return failure("pattern", shortJson(json, 80), R"({"String": …} or {"Regex": …})");
 }
 
 void Pattern::split(std::string_view text, std::vector<Span>& spans) const {

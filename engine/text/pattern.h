@@ -20,7 +20,7 @@ struct Span {
 };
 
 // Oniguruma's syntax in PCRE2's: \s, \w, \h and \b over Oniguruma's classes, nested and intersected brackets, (?m) as dot-all.
-std::string translatePattern(std::string_view oniguruma);
+Result<std::string> translatePattern(std::string_view oniguruma);
 
 class Pattern {
  public:

@@ -16,7 +16,9 @@ constexpr const char* kWord = R"(\p{Alphabetic}\p{M}\p{Nd}\p{Pc})";
 
 class Translator {
  public:
+  static constexpr int kDeepest = 100;  // brackets in brackets
   explicit Translator(std::string_view source) : m_source(source) {}
+  bool isTooDeep() const { return m_isTooDeep; }
 
   std::string run() {
     std::string out;
@@ -83,6 +85,16 @@ class Translator {
   // One bracket expression. Plain ones stay one class; unions with nested brackets become alternatives, intersections
   // look-aheads.
   std::string bracket() {
+    if (++m_depth > kDeepest) {
+      m_isTooDeep = true;
+      m_at = m_source.size();
+    }
+    std::string made = bracketBody();
+    --m_depth;
+    return made;
+  }
+
+  std::string bracketBody() {
     ++m_at;  // [
     bool negated = false;
     if (m_at < m_source.size() && m_source[m_at] == '^') {
@@ -151,10 +163,19 @@ class Translator {
 
   std::string_view m_source;
   size_t m_at = 0;
+  int m_depth = 0;
+  bool m_isTooDeep = false;
 };
 
 }  // namespace
 
-std::string translatePattern(std::string_view oniguruma) { return Translator(oniguruma).run(); }
+Result<std::string> translatePattern(std::string_view oniguruma) {
+  Translator translator(oniguruma);
+  std::string translated = translator.run();
+  if (translator.isTooDeep())
+    return failure("pattern " + std::string(oniguruma.substr(0, 60)), "brackets nested too deep",
+                   fmt::format("at most {} levels", Translator::kDeepest));
+  return translated;
+}
 
 }  // namespace headroom::engine::text

@@ -10,7 +10,7 @@ using nlohmann::json;
 
 Result<int32_t> idOf(const json& id) {
   if (id.is_number_integer() && id.get<int64_t>() >= 0 && id.get<int64_t>() < int64_t{1} << 30) return id.get<int32_t>();
-  return failure("tokenizer.json post_processor", id.dump().substr(0, 40), "a token id");
+  return failure("tokenizer.json post_processor", shortJson(id, 40), "a token id");
 }
 
 Result<PostProcessor> templateProcessing(const json& json) {
@@ -55,7 +55,7 @@ Result<PostProcessor> makePostProcessor(const json& json) {
   if (type == "TemplateProcessing") return templateProcessing(json);
   if (type == "BertProcessing" || type == "RobertaProcessing") return around(json);
   if (type != "Sequence")
-    return failure("tokenizer.json post_processor", json.dump().substr(0, 60), "a post-processor of the tokenizers library");
+    return failure("tokenizer.json post_processor", shortJson(json, 60), "a post-processor of the tokenizers library");
   PostProcessor all;
   for (const auto& step : member(json, "processors")) {
     auto made = makePostProcessor(step);

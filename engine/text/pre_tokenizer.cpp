@@ -166,6 +166,7 @@ void respell(Words& words, Respell write) {
     range.begin = begin;
     range.end = text.size();
   }
+  std::erase_if(words.ranges, [](const Words::Range& range) { return range.begin == range.end; });
   words.own = std::move(text);
   words.text = words.own;
 }
@@ -291,7 +292,7 @@ Made fixedLength(int64_t length) {
 
 Made makePreTokenizer(const json& json, bool rawBytes) {
   if (json.is_null()) return nullptr;
-  if (!json.is_object()) return failure("pre_tokenizer", json.dump().substr(0, 80), "an object");
+  if (!json.is_object()) return failure("pre_tokenizer", shortJson(json, 80), "an object");
   const std::string type = word(json, "type");
   if (type == "Sequence") return sequence(json, rawBytes);
   if (type == "ByteLevel") return byteLevel(json, rawBytes);
@@ -319,7 +320,7 @@ Made makePreTokenizer(const json& json, bool rawBytes) {
     steps.push_back(splitter(characters(isPunctuation), Behavior::isolated));
     return std::make_unique<Sequence>(std::move(steps));
   }
-  return failure("pre_tokenizer", type.empty() ? json.dump().substr(0, 80) : type, "a pre-tokenizer of the tokenizers library",
+  return failure("pre_tokenizer", type.empty() ? shortJson(json, 80) : type, "a pre-tokenizer of the tokenizers library",
                  "the file may be newer than this program");
 }
 

@@ -75,7 +75,8 @@ class Precompiled : public Normalizer {
       if (unit >> 8 & 1) {
         if (node >= m_trie.size()) return false;
         const size_t start = m_trie[node] & 0x7FFFFFFF;
-        if (start >= m_replacements.size()) return false;
+        // A map that points into a character would make bytes that are no UTF-8.
+        if (start >= m_replacements.size() || (static_cast<unsigned char>(m_replacements[start]) & 0xC0) == 0x80) return false;
         const size_t end = std::min(m_replacements.find('\0', start), m_replacements.size());
         replacement = std::string_view(m_replacements).substr(start, end - start);
         return true;

@@ -238,7 +238,7 @@ Made makeTokenDecoder(const json& json) {
   if (type == "CTC")
     return std::make_unique<Ctc>(word(json, "pad_token", "<pad>"), word(json, "word_delimiter_token", "|"),
                                  flag(json, "cleanup", true));
-  return failure("tokenizer.json decoder", json.dump().substr(0, 60), "a decoder of the tokenizers library",
+  return failure("tokenizer.json decoder", shortJson(json, 60), "a decoder of the tokenizers library",
                  "the file may be newer than this program");
 }
 

@@ -39,9 +39,9 @@ Result<Vocabulary> vocabularyOf(const json& model) {
   const auto most = std::min<int64_t>(kMostIds, static_cast<int64_t>(listed.size()) * 16 + 1'000'000);
   for (const auto& [spelling, id] : listed.items()) {
     if (!id.is_number_integer() || id.get<int64_t>() < 0 || id.get<int64_t>() >= most)
-      return failure("tokenizer.json model.vocab \"" + spelling + "\"", id.dump().substr(0, 40), "an id from 0");
+      return failure("tokenizer.json model.vocab \"" + spelling + "\"", shortJson(id, 40), "an id from 0");
     if (vocabulary.has(id.get<int32_t>()))
-      return failure("tokenizer.json model.vocab \"" + spelling + "\"", "id " + id.dump() + " twice", "an id of its own");
+      return failure("tokenizer.json model.vocab \"" + spelling + "\"", "id " + shortJson(id) + " twice", "an id of its own");
     vocabulary.add(spelling, id.get<int32_t>());
   }
   return vocabulary;
@@ -61,7 +61,7 @@ Result<std::unique_ptr<TokenModel>> bpe(const json& model) {
     const std::string text = merge.is_string() ? merge.get<std::string>() : "";
     const size_t space = text.find(' ');
     if (space == std::string::npos || text.find(' ', space + 1) != std::string::npos)
-      return failure("tokenizer.json model.merges", merge.dump().substr(0, 60), "two spellings");
+      return failure("tokenizer.json model.merges", shortJson(merge, 60), "two spellings");
     merges.emplace_back(text.substr(0, space), text.substr(space + 1));
   }
   BpeOptions options;
@@ -79,7 +79,7 @@ Result<std::unique_ptr<TokenModel>> unigram(const json& model) {
   std::vector<double> scores;
   for (const json& entry : member(model, "vocab")) {
     if (!entry.is_array() || entry.size() != 2 || !entry[0].is_string() || !entry[1].is_number())
-      return failure("tokenizer.json model.vocab", entry.dump().substr(0, 60), "a spelling and a score");
+      return failure("tokenizer.json model.vocab", shortJson(entry, 60), "a spelling and a score");
     vocabulary.add(entry[0].get<std::string>(), static_cast<int32_t>(scores.size()));
     scores.push_back(entry[1].get<double>());
   }

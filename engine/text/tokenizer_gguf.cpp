@@ -67,13 +67,13 @@ class GgufTokenizer {
         return wrong("tokenizer.ggml.token_type", fmt::format("{} kinds of {} tokens", kinds.size(), tokens.size()),
                      "one a token");
       for (const json& kind : kinds) {
-        if (!kind.is_number_integer()) return wrong("tokenizer.ggml.token_type", kind.dump().substr(0, 40), "numbers");
+        if (!kind.is_number_integer()) return wrong("tokenizer.ggml.token_type", shortJson(kind, 40), "numbers");
         m_kinds.push_back(static_cast<Kind>(kind.get<int64_t>()));
       }
     }
     for (size_t i = 0; i < tokens.size(); ++i) {
       const auto id = static_cast<int32_t>(i);
-      if (!tokens[i].is_string()) return wrong("tokenizer.ggml.tokens", tokens[i].dump().substr(0, 40), "spellings");
+      if (!tokens[i].is_string()) return wrong("tokenizer.ggml.tokens", shortJson(tokens[i], 40), "spellings");
       const auto& written = tokens[i].get_ref<const std::string&>();
       const std::string spelling = isValidUtf8(written) ? written : toValidUtf8(written);
       const Kind its = kind(id);
@@ -99,7 +99,7 @@ class GgufTokenizer {
     for (const json& merge : listed) {
       const std::string text = merge.is_string() ? merge.get<std::string>() : "";
       const size_t space = text.find(' ', 1);
-      if (space == std::string::npos) return wrong("tokenizer.ggml.merges", merge.dump().substr(0, 60), "two spellings");
+      if (space == std::string::npos) return wrong("tokenizer.ggml.merges", shortJson(merge, 60), "two spellings");
       merges.emplace_back(text.substr(0, space), text.substr(space + 1));
     }
     return merges;
@@ -114,7 +114,7 @@ class GgufTokenizer {
     std::vector<Score> scores;
     scores.reserve(listed.size());
     for (const json& score : listed) {
-      if (!score.is_number()) return wrong("tokenizer.ggml.scores", score.dump().substr(0, 40), "numbers");
+      if (!score.is_number()) return wrong("tokenizer.ggml.scores", shortJson(score, 40), "numbers");
       scores.push_back(score.get<Score>());
     }
     return scores;

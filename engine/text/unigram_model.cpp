@@ -113,7 +113,7 @@ class Unigram : public TokenModel {
       scratch.pieces[end] = piece;
     };
     for (size_t at = 0; at < word.size();) {
-      const size_t length = utf8Length(static_cast<unsigned char>(word[at]));
+      const size_t length = std::min<size_t>(utf8Length(static_cast<unsigned char>(word[at])), word.size() - at);
       bool single = false;
       m_trie.prefixes(word.substr(at), [&](size_t bytes, int32_t id) {
         offer(at, at + bytes, m_scores[id] + scratch.scores[at], id);

@@ -54,6 +54,14 @@ class GgufHeaderTest : public QObject {
     QCOMPARE(data["numbers"][1].get<int>(), -2);
   }
 
+  // Whoever writes metadata as JSON meets no bytes that JSON cannot hold.
+  void textsAreUtf8() {
+    const auto header = read(GgufWriter().text("s", "a\xFF\xC3").texts("list", {"\xE4\xBD", "\xC3\xA9"}).bytes());
+    QVERIFY2(header, header ? "" : header.error().message().c_str());
+    QCOMPARE(header->metadata.dump(),
+             std::string("{\"list\":[\"\xEF\xBF\xBD\",\"\xC3\xA9\"],\"s\":\"a\xEF\xBF\xBD\xEF\xBF\xBD\"}"));
+  }
+
   void placesTensorsOutermostFirst() {
     const auto header = read(small().bytes());
     QVERIFY2(header, header ? "" : header.error().message().c_str());

@@ -8,6 +8,7 @@
 #include <QTemporaryDir>
 #include <QtTest>
 
+#include <cstring>
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -183,6 +184,12 @@ class TokenizerTest : public QObject {
         << QByteArray(
                "{'model':{'type':'BPE','vocab':{'a':0},'merges':[]},'pre_tokenizer':{'type':'Split','pattern':{'Regex':'*a'}}}")
         << "*a";
+    const auto split = [](const QByteArray& pattern) {
+      return "{'model':{'type':'BPE','vocab':{'a':0},'merges':[]},'pre_tokenizer':{'type':'Split','pattern':{'Regex':'" +
+             pattern + "'}}}";
+    };
+    QTest::newRow("deep pattern") << split(QByteArray(1'000'000, '[')) << "nested too deep";
+    QTest::newRow("pattern of code units") << split("\\\\C") << "\\C";
     QTest::newRow("unigram without pieces") << QByteArray("{'model':{'type':'Unigram','vocab':[]}}") << "no pieces";
     QTest::newRow("unknown id of unigram") << QByteArray("{'model':{'type':'Unigram','vocab':[['a',0]],'unk_id':7}}") << "unk_id";
   }
@@ -197,6 +204,36 @@ class TokenizerTest : public QObject {
     const QString message = QString::fromStdString(tokenizer.error().message());
     QVERIFY2(message.contains(mentions), qPrintable(message));
     QVERIFY2(message.contains("tokenizer.json"), qPrintable(message));
+  }
+
+  // A character map whose only entry, "a", becomes what begins inside the character U+00E9; a replacement by nothing; a whole
+  // word that vanishes before the next step.
+  void partsOfCharactersStayOut() {
+    std::vector<uint32_t> units(1024, 0);
+    units[0] = 1u << 10;  // the root's children lie at 1 ^ byte
+    units[1 ^ 'a'] = 'a' | 1u << 8 | (512u << 10);
+    units[(1 ^ 'a') ^ 512] = 1u << 31 | 1;  // its replacement begins at byte 1
+    std::string blob(4, '\0');
+    const auto size = static_cast<uint32_t>(units.size() * 4);
+    std::memcpy(blob.data(), &size, 4);
+    blob.append(reinterpret_cast<const char*>(units.data()), size);
+    blob += std::string("\xC3\xA9\0", 3);
+    const json normalizer = {{"type", "Precompiled"},
+                             {"precompiled_charsmap", QByteArray::fromStdString(blob).toBase64().toStdString()}};
+    const json vanishing = {{"type", "Metaspace"}, {"replacement", ""}, {"prepend_scheme", "never"}, {"split", false}};
+    const json root = {
+        {"model",
+         {{"type", "Unigram"}, {"vocab", json::array({json::array({"<unk>", 0.0}), json::array({"b", -1.0})})}, {"unk_id", 0}}},
+        {"normalizer", normalizer},
+        {"pre_tokenizer", {{"type", "Sequence"}, {"pretokenizers", {vanishing, vanishing}}}}};
+    QTemporaryDir folder;
+    const std::filesystem::path file = folder.filePath("tokenizer.json").toStdString();
+    std::ofstream(file) << root.dump();
+    const auto tokenizer = Tokenizer::open(file);
+    QVERIFY2(tokenizer.has_value(), tokenizer ? "" : tokenizer.error().message().c_str());
+    QCOMPARE(shown((*tokenizer)->encode("a", false)), shown(Ids{0}));
+    QCOMPARE(shown((*tokenizer)->encode(" ", false)), shown(Ids{}));
+    QCOMPARE(shown((*tokenizer)->encode("b a", false)), shown(Ids{1, 0}));
   }
 
   void refusesMissingFiles() {
