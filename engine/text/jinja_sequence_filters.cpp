@@ -238,12 +238,14 @@ const std::map<std::string_view, Filter>& sequenceFilters() {
       {"list", [](Interpreter&, const Value& input, Call&) { return Value::list(iterate(input)); }},
       {"first",
        [](Interpreter&, const Value& input, Call&) {
+         if (input.isString() && !input.string().empty()) return Interpreter::item(input, Value(0));
          const auto all = iterate(input);
          return all.empty() ? Value::undefined("No first item, sequence was empty.") : all.front();
        }},
       {"last",
        [](Interpreter&, const Value& input, Call&) {
          if (input.is(Kind::generator)) throw Fault("'generator' object is not reversible");
+         if (input.isString() && !input.string().empty()) return Interpreter::item(input, Value(-1));
          const auto all = iterate(input);
          return all.empty() ? Value::undefined("No last item, sequence was empty.") : all.back();
        }},
