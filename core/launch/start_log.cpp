@@ -10,6 +10,7 @@ namespace {
 
 constexpr double kGiB = 1024.0 * 1024.0 * 1024.0, kMiB = 1024.0 * 1024.0;
 constexpr size_t kLongestLine = 4096;  // configuration lines are long; nothing of use stands behind this
+constexpr int64_t kMostFigure = int64_t{1} << 50;  // a pebibyte of memory
 
 // "142,352" and "5.32"; empty when it is no number.
 std::optional<double> numberOf(std::string text) {
@@ -117,7 +118,8 @@ class Reader {
     else if (term == "graphs") keepLargest(m_log.graphs, bytes);
     else if (term == "kv_cache") m_log.kvCache = m_log.kvCache ? std::min(*m_log.kvCache, bytes) : bytes;
     else if (term == "k_cache") m_log.kvCache = bytes;
-    else if (term == "v_cache") m_log.kvCache = m_log.kvCache.value_or(Bytes()) + bytes;
+    else if (term == "v_cache")
+      m_log.kvCache = std::min(m_log.kvCache.value_or(Bytes()), Bytes(kMostFigure)) + bytes;
     else if (term == "kv_tokens") m_log.kvTokens = m_log.kvTokens ? std::min(*m_log.kvTokens, count) : count;
     else if (term == "gpu_blocks") m_log.kvTokens = count * 16;
     else if (term == "max_concurrency") m_log.maxConcurrency = value;
@@ -170,7 +172,9 @@ Result<StartLog> readStartLog(std::string_view text, const std::string& where) {
     ++number;
     for (const Figure& figure : figures) {
       if (const auto found = firstGroup(line, figure.pattern)) {
-        if (const auto value = numberOf(*found)) reader.take(figure.term, *value * figure.scale, number, line);
+        // What no machine holds is no figure.
+        if (const auto value = numberOf(*found); value && *value * figure.scale <= static_cast<double>(kMostFigure))
+          reader.take(figure.term, *value * figure.scale, number, line);
       }
     }
     const bool sgLang = log.engine.kind == EngineKind::SgLang, vllm = log.engine.kind == EngineKind::Vllm;

@@ -3,13 +3,13 @@
 
 #include "core/json_text.h"
 #include "core/model/config_reader.h"
+#include "core/model/file_head.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
-#include <fstream>
-#include <sstream>
+#include <filesystem>
 #include <utility>
 
 namespace headroom {
@@ -51,14 +51,12 @@ std::string textOf(const nlohmann::json& object, const char* key, std::string ab
 Result<nlohmann::json> readJson(const fs::path& file) {
   std::error_code problem;
   if (!fs::exists(file, problem)) return nlohmann::json();
-  std::ifstream stream(file, std::ios::binary);
-  std::stringstream text;
-  if (stream) text << stream.rdbuf();
-  if (!stream) return failure(file.string(), "a file that cannot be read", "JSON");
-  const std::string all = text.str();
-  const size_t first = all.find_first_not_of(" \t\r\n");
-  if (first == std::string::npos || all[first] != '[') return parsePythonJson(all, file.string());
-  auto list = readJsonText(all);
+  constexpr int64_t kMostBytes = int64_t{16} << 20;
+  const auto all = readTextFile(file, kMostBytes);
+  if (!all) return tl::unexpected(all.error());
+  const size_t first = all->find_first_not_of(" \t\r\n");
+  if (first == std::string::npos || (*all)[first] != '[') return parsePythonJson(*all, file.string());
+  auto list = readJsonText(*all);
   if (list.is_discarded()) return failure(file.string(), "a list that is no JSON", "JSON");
   return list;
 }

@@ -5,6 +5,7 @@
 #include <QTemporaryDir>
 #include <QtTest>
 
+#include <sys/stat.h>
 #include <fstream>
 
 using namespace headroom;
@@ -103,6 +104,15 @@ class EmbeddingConfigTest : public QObject {
     const auto found = readEmbeddingConfig(folder.model);
     QVERIFY(!found.has_value());
     QVERIFY2(found.error().message().find(says) != std::string::npos, found.error().message().c_str());
+  }
+
+  // A pipe would be waited for, a device read for ever.
+  void readsRegularFilesOnly() {
+    const Folder folder("", "");
+    QCOMPARE(mkfifo((folder.model.folder / "modules.json").c_str(), 0600), 0);
+    const auto found = readEmbeddingConfig(folder.model);
+    QVERIFY(!found.has_value());
+    QVERIFY2(found.error().message().find("not a regular file") != std::string::npos, found.error().message().c_str());
   }
 
   void readsGgufsPoolingType() {

@@ -246,6 +246,7 @@ class PlanAnswersTest : public QObject {
     QCOMPARE(std::lround(llama->weights->gib() * 1024), 9513L);  // the fullest device; main memory is none
     QCOMPARE(std::lround(llama->kvCache->gib() * 1024), 3840L);
     QCOMPARE(*llama->kvTokens, int64_t(32768));
+    QVERIFY(!readStartLog("INFO vLLM GPU KV cache size: 99,999,999,999,999,999,999 tokens\n", "log").has_value());
     QVERIFY(!readStartLog("hello\n", "log").has_value());
     QVERIFY(!readStartLog("INFO vLLM API server version 0.19.0\n", "log").has_value());
   }
