@@ -3,6 +3,7 @@
 
 #include "core/memory/sglang_memory.h"
 #include "core/memory/tensorrt_memory.h"
+#include "core/memory/vllm_memory.h"
 
 #include <algorithm>
 #include <cmath>
@@ -61,9 +62,9 @@ bool sameBuffers(const LayerSpec& a, const LayerSpec& b) {
   return sameKvShape(a, b) && a.qHeads == b.qHeads && a.rope == b.rope && a.localRope == b.localRope && a.ffn == b.ffn &&
          a.intermediateSize == b.intermediateSize && a.latent.kvLoraRank == b.latent.kvLoraRank &&
          a.latent.qkRopeHeadDim == b.latent.qkRopeHeadDim && a.latent.qkNopeHeadDim == b.latent.qkNopeHeadDim &&
-         a.latent.vHeadDim == b.latent.vHeadDim && a.latent.qLoraRank == b.latent.qLoraRank &&
-         a.moe.experts == b.moe.experts && a.moe.expertsPerToken == b.moe.expertsPerToken &&
-         a.moe.expertIntermediate == b.moe.expertIntermediate && a.moe.sharedIntermediate == b.moe.sharedIntermediate;
+         a.latent.vHeadDim == b.latent.vHeadDim && a.latent.qLoraRank == b.latent.qLoraRank && a.moe.experts == b.moe.experts &&
+         a.moe.expertsPerToken == b.moe.expertsPerToken && a.moe.expertIntermediate == b.moe.expertIntermediate &&
+         a.moe.sharedIntermediate == b.moe.sharedIntermediate;
 }
 
 }  // namespace
@@ -141,6 +142,7 @@ LayoutEvaluator::LayoutEvaluator(const ModelSource& model, const CondensedModel&
     : m_model(model), m_condensed(condensed), m_machine(machine), m_options(options), m_context(std::make_shared<GridContext>()) {
   GridContext& context = *m_context;
   context.engine = options.engine.kind;
+  context.version = versionOf(options.engine);
   context.order = gpuOrder(machine);
   context.gpus = machine.gpus;
   context.alike = areAlike(machine, options);
@@ -180,8 +182,7 @@ int LayoutEvaluator::SameStages::find(int stage) {
 }
 
 WeightTable LayoutEvaluator::weightTable(const std::function<int64_t(const TensorEntry&)>& bytesOf) const {
-  return WeightTable(m_condensed.model(),
-                     [&](const TensorEntry& tensor) { return bytesOf(tensor) * m_condensed.count(tensor); });
+  return WeightTable(m_condensed.model(), [&](const TensorEntry& tensor) { return bytesOf(tensor) * m_condensed.count(tensor); });
 }
 
 void LayoutEvaluator::meanBytes(const std::function<int64_t(const TensorEntry&)>& bytesOf) {
@@ -214,10 +215,10 @@ LayoutPlan LayoutEvaluator::evaluate(int tp, int pp, int dp) {
   plan.even = twin->even;
   plan.ep = twin->ep;
   plan.sharedExperts = twin->sharedExperts;
-  fillMemory(plan, twin, requests);
+  const int64_t blocks = fillMemory(plan, twin, requests);
   if (measured) plan.memoryProvenance = Provenance::MeasuredHere;
   if (plan.verdict != Verdict::DoesNotFit || plan.kvTokens.value_or(0) > 0) {
-    predict(plan, *twin, requests);
+    predict(plan, *twin, requests, blocks);
   } else {
     plan.predicted.source = "unknown: the weights do not fit";
   }
@@ -226,8 +227,8 @@ LayoutPlan LayoutEvaluator::evaluate(int tp, int pp, int dp) {
 
 std::shared_ptr<const ReplicaPlan> LayoutEvaluator::corrected(const std::shared_ptr<const ReplicaPlan>& replica, bool& measured) {
   const auto& all = m_options.corrections;
-  const auto found = std::find_if(all.begin(), all.end(),
-                                  [&](const MemoryCorrection& one) { return one.severalRanks == (replica->tp > 1); });
+  const auto found =
+      std::find_if(all.begin(), all.end(), [&](const MemoryCorrection& one) { return one.severalRanks == (replica->tp > 1); });
   measured = found != all.end();
   if (!measured) return replica;
   auto& known = m_corrected[replica.get()];
@@ -243,7 +244,7 @@ std::shared_ptr<const ReplicaPlan> LayoutEvaluator::corrected(const std::shared_
   return known;
 }
 
-void LayoutEvaluator::fillMemory(LayoutPlan& plan, const std::shared_ptr<const ReplicaPlan>& twin, int64_t requests) {
+int64_t LayoutEvaluator::fillMemory(LayoutPlan& plan, const std::shared_ptr<const ReplicaPlan>& twin, int64_t requests) {
   const GridContext& context = *m_context;
   const ReplicaPlan& replica = *twin;
   const int ranksEach = replica.tp * replica.pp;
@@ -304,6 +305,7 @@ void LayoutEvaluator::fillMemory(LayoutPlan& plan, const std::shared_ptr<const R
       return std::vector<Reason>{fitReason(*shared, *twin, *tightest, shared->gpus[tightestGpu], requests, left, fits)};
     });
   }
+  checkFreeAtStart(plan, replica);
   plan.ranks = LazyList<RankPlan>::madeBy([shared, twin, blocks, dp = plan.dp] {
     std::vector<RankPlan> ranks(static_cast<size_t>(twin->tp) * twin->pp * dp);
     for (size_t i = 0; i < ranks.size(); ++i) {
@@ -330,9 +332,42 @@ void LayoutEvaluator::fillMemory(LayoutPlan& plan, const std::shared_ptr<const R
     }
     return ranks;
   });
+  return blocks;
 }
 
-void LayoutEvaluator::predict(LayoutPlan& plan, const ReplicaPlan& replica, int64_t requests) {
+void LayoutEvaluator::checkFreeAtStart(LayoutPlan& plan, const ReplicaPlan& replica) const {
+  const GridContext& context = *m_context;
+  if (context.engine != EngineKind::Vllm || !vllmChecksFreeMemory(context.version)) return;
+  const int ranksEach = replica.tp * replica.pp;
+  for (int rank = 0; rank < ranksEach * plan.dp; ++rank) {
+    const MachineGpu& gpu = context.gpus[context.order[rank]];
+    if (!gpu.usedByOthers) continue;
+    const int within = rank % ranksEach;
+    const Bytes free = vllmFreeAtStart(gpu, ranksEach, context.version);
+    const Bytes wanted = budgetOf(context, gpu, replica, replica.part(within / replica.tp, within % replica.tp));
+    if (free >= wanted) continue;
+    const double total = static_cast<double>(gpu.totalMemory.count());
+    const double share = std::floor(static_cast<double>(free.count()) / total * 100) / 100;
+    const bool fitsInIt = share > 0 && *plan.headroom >= wanted - Bytes(static_cast<int64_t>(total * share));
+    Reason reason{
+        "vllm.free_memory",
+        fmt::format(
+            "GPU {} ({}): about {:.2f} of {:.2f} GiB are free at the start, less than {:g} of the whole; vLLM stops with: "
+            "\"Free memory on device ({:.2f}/{:.2f} GiB) on startup is less than desired GPU memory utilization ({:g}, "
+            "{:.2f} GiB)\"",
+            gpu.index, gpu.spec.name, free.gib(), gpu.totalMemory.gib(), replica.utilization, free.gib(), gpu.totalMemory.gib(),
+            replica.utilization, wanted.gib()),
+        fmt::format("end other programs on GPU {}", gpu.index)};
+    if (fitsInIt) reason.fix = fmt::format("--gpu-memory-utilization {:.2f}, or {}", share, reason.fix);
+    plan.verdict = Verdict::DoesNotFit;
+    plan.headroom = std::min(*plan.headroom, free - wanted);
+    plan.limitingGpu = gpu.index;
+    plan.reasons = LazyList<Reason>(std::vector<Reason>{std::move(reason)});
+    return;
+  }
+}
+
+void LayoutEvaluator::predict(LayoutPlan& plan, const ReplicaPlan& replica, int64_t requests, int64_t blocks) {
   const ModelConfig& config = m_model.config;
   const ResolvedOptions& options = m_options;
   const GridContext& context = *m_context;
@@ -343,7 +378,22 @@ void LayoutEvaluator::predict(LayoutPlan& plan, const ReplicaPlan& replica, int6
       if (bandwidth(context.order[rank]) < bandwidth(slowest)) slowest = context.order[rank];
     }
   }
-  const auto [found, isNew] = m_predictions.try_emplace({plan.tp, plan.pp, requests, slowest});
+  // Without a load that was asked for: a prompt and an answer of everyday length.
+  constexpr int64_t kEverydayPrompt = 1024, kEverydayAnswer = 256;
+  const bool given = options.inputLen + options.outputLen > 0;
+  const int64_t inputLen =
+      given ? std::max<int64_t>(1, options.inputLen) : std::min(kEverydayPrompt, std::max<int64_t>(1, options.maxModelLen / 2));
+  const int64_t outputLen =
+      given ? std::max<int64_t>(1, options.outputLen) : std::min(kEverydayAnswer, std::max<int64_t>(1, options.maxModelLen / 2));
+  // Requests that run at once hold half of their answers on average.
+  int64_t running = requests;
+  if (options.maxNumSeqs > 0 && options.engine.kind != EngineKind::SgLang)  // SGLang's is what it captures, not a limit
+    running = std::min(running, options.maxNumSeqs);
+  if (blocks > 0) {
+    const auto held = [&](int64_t many) { return blocksFor(replica, inputLen + ceilDiv(outputLen, 2), many) <= blocks; };
+    if (!held(running)) running = std::max<int64_t>(1, largestNumber(running, held));
+  }
+  const auto [found, isNew] = m_predictions.try_emplace({plan.tp, plan.pp, requests, running, slowest});
   if (isNew) {
     RooflineQuestion question;
     question.config = &config;
@@ -374,13 +424,12 @@ void LayoutEvaluator::predict(LayoutPlan& plan, const ReplicaPlan& replica, int6
     if (options.kvCacheDType == DType::I8 && config.headDim > 0)  // a scale beside each head
       question.kvBytesPerElement += 4.0 / static_cast<double>(config.headDim);
     question.gpu = &context.gpus[slowest].spec;
+    question.engine = options.engine.kind;
+    question.version = versionOf(options.engine);
     question.concurrency = requests;
-    // Without a load that was asked for: a prompt and an answer of everyday length.
-    constexpr int64_t kEverydayPrompt = 1024, kEverydayAnswer = 256;
-    const bool given = options.inputLen + options.outputLen > 0;
-    question.inputLen = given ? std::max<int64_t>(1, options.inputLen) : std::min(kEverydayPrompt, options.maxModelLen / 2);
-    question.outputLen = given ? std::max<int64_t>(1, options.outputLen)
-                               : std::min(kEverydayAnswer, std::max<int64_t>(1, options.maxModelLen / 2));
+    question.running = running;
+    question.inputLen = inputLen;
+    question.outputLen = outputLen;
     const RooflineAnswer answer = predictSpeed(question);
     found->second = {answer.decodeTokensPerSecond,
                      answer.throughputTokensPerSecond,

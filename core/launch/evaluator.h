@@ -20,9 +20,9 @@ namespace headroom {
 struct PartBytes {
   Bytes weights;
   std::optional<Bytes> activations, graphs, runtime;
-  Bytes cacheFixed;         // cache that does not grow with the context (sliding windows that are kept apart)
-  Bytes cacheUnit;          // cache of one block
-  int64_t unitsNeeded = 0;  // blocks for the asked load
+  Bytes cacheFixed;           // cache that does not grow with the context (sliding windows that are kept apart)
+  Bytes cacheUnit;            // cache of one block
+  int64_t unitsNeeded = 0;    // blocks for the asked load
   Bytes cacheFixedOfRequest;  // share of cacheFixed that one request more would add
   Bytes lengthUnit;           // what each block more of the maximum length takes beside the cache, now or not
   Bytes taken() const {
@@ -52,7 +52,7 @@ struct ReplicaPlan {
   std::shared_ptr<const std::vector<RankSlice>> tpSlices;  // heads, columns and vocabulary of each TP rank
   int classes = 1;
   std::shared_ptr<const RankClasses> rankClasses;  // null: all alike
-  std::vector<PartBytes> parts;  // stage x classes + class
+  std::vector<PartBytes> parts;                    // stage x classes + class
   double utilization = 0.9;
   int64_t unitTokens = 16;
   int64_t unitGroups = 1;       // groups of layers that take units of their own
@@ -80,13 +80,14 @@ struct ReplicaPlan {
 // What texts and ranks need after the evaluator is gone.
 struct GridContext {
   EngineKind engine = EngineKind::Headroom;
+  EngineVersion version;
   std::vector<int> order;  // GPUs in the order that ranks take them: the largest first
   std::vector<MachineGpu> gpus;
   bool alike = true;  // all GPUs have the same memory
   int64_t maxModelLen = 0, tokensPerRequest = 0;
   std::vector<int> acceptedTp;
   int64_t layers = 0;
-  bool pipeline = true;  // stages are accepted at all
+  bool pipeline = true;   // stages are accepted at all
   int64_t positions = 0;  // that the model was made for; 0: unknown
 };
 
@@ -96,6 +97,10 @@ Bytes budgetOf(const GridContext& context, const MachineGpu& gpu, const ReplicaP
 // Tokens that one request may grow to: what was asked, else the maximum length.
 int64_t tokensPerRequest(const ResolvedOptions& options);
 int64_t requestsPerReplica(const ResolvedOptions& options, int dp);
+// Blocks that so many requests of so many tokens take.
+int64_t blocksFor(const ReplicaPlan& replica, int64_t tokens, int64_t requests);
+// The largest number up to `most` for which `good` holds; 0 when not even 1. `good` holds up to some number.
+int64_t largestNumber(int64_t most, const std::function<bool(int64_t)>& good);
 // GPUs in the order that ranks take them: the largest first.
 std::vector<int> gpuOrder(const Machine& machine);
 // Whether the engine has the same memory on every GPU.
@@ -152,15 +157,19 @@ class LayoutEvaluator {
 
  private:
   void fillAnswers(LayoutPlan& plan, const std::shared_ptr<const ReplicaPlan>& replica, int64_t requests, int64_t blocks) const;
-  void fillMemory(LayoutPlan& plan, const std::shared_ptr<const ReplicaPlan>& replica, int64_t requests);
+  // Gives the blocks of the KV cache that every rank of the replica has room for.
+  int64_t fillMemory(LayoutPlan& plan, const std::shared_ptr<const ReplicaPlan>& replica, int64_t requests);
+  // vLLM's own check of the free memory, where what other processes hold is known.
+  void checkFreeAtStart(LayoutPlan& plan, const ReplicaPlan& replica) const;
   // The replica with what was measured here, where there is a measurement of its kind.
   std::shared_ptr<const ReplicaPlan> corrected(const std::shared_ptr<const ReplicaPlan>& replica, bool& measured);
-  void predict(LayoutPlan& plan, const ReplicaPlan& replica, int64_t requests);
+  void predict(LayoutPlan& plan, const ReplicaPlan& replica, int64_t requests, int64_t blocks);
 
   std::map<const ReplicaPlan*, std::shared_ptr<const ReplicaPlan>> m_corrected;
   double m_layerBytesPerElement = 2, m_headBytesPerElement = 2;
-  // Layouts that differ in nothing that matters for speed are predicted once: by tp, pp, requests and the slowest GPU.
-  std::map<std::tuple<int, int, int64_t, int>, Prediction> m_predictions;
+  // Layouts that differ in nothing that matters for speed are predicted once: by tp, pp, requests, those of
+  // them that run at once, and the slowest GPU.
+  std::map<std::tuple<int, int, int64_t, int64_t, int>, Prediction> m_predictions;
 };
 
 // What was computed for one stage of a replica serves the others like it.
@@ -179,9 +188,8 @@ class LayoutEvaluator::SameStages {
 // Engines that split evenly by published rules: vLLM, SGLang, TensorRT-LLM.
 class EvenEvaluator : public LayoutEvaluator {
  public:
-  EvenEvaluator(const ModelSource& model, const CondensedModel& condensed, const Machine& machine,
-                const ResolvedOptions& options, const EngineRules& rules,
-                std::optional<DType> askedDType, bool vocabularyPadded, bool replicasShareExperts);
+  EvenEvaluator(const ModelSource& model, const CondensedModel& condensed, const Machine& machine, const ResolvedOptions& options,
+                const EngineRules& rules, std::optional<DType> askedDType, bool vocabularyPadded, bool replicasShareExperts);
 
  protected:
   Acceptance accept(int tp, int pp, int dp) override;

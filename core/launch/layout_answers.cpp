@@ -8,50 +8,12 @@
 #include <limits>
 
 namespace headroom {
-namespace {
 
-using Context = std::shared_ptr<const GridContext>;
-using Twin = std::shared_ptr<const ReplicaPlan>;
-
-// A rank of a kind on a GPU of a kind.
-struct Seat {
-  const PartBytes* part = nullptr;
-  int gpu = 0;
-  Bytes budget;
-};
-
-std::vector<Seat> seatsOf(const GridContext& context, const ReplicaPlan& replica, int dp) {
-  std::vector<Seat> seats;
-  auto add = [&](const PartBytes& part, int gpu) { seats.push_back({&part, gpu, budgetOf(context, context.gpus[gpu], replica, part)}); };
-  const int each = replica.tp * replica.pp;
-  for (int rank = 0; rank < each * (context.alike ? 1 : dp); ++rank) {
-    const int within = rank % each;
-    if (context.alike && replica.classes == 1 && within % replica.tp != 0) continue;  // all TP ranks of a stage are alike
-    add(replica.part(within / replica.tp, within % replica.tp), context.order[rank]);
-  }
-  return seats;
-}
-
-int64_t unitsFor(const ReplicaPlan& replica, int64_t tokens, int64_t requests) {
+int64_t blocksFor(const ReplicaPlan& replica, int64_t tokens, int64_t requests) {
   return replica.unitsFor ? replica.unitsFor(tokens, requests) : ceilDiv(tokens, replica.unitTokens) * requests;
 }
 
-// What a seat holds when the engine is sized for `tokens` and `requests` have grown to them.
-Bytes takenAt(const ReplicaPlan& replica, const Seat& seat, int64_t tokens, int64_t requests, int64_t planned) {
-  const int64_t longer = ceilDiv(tokens, std::max<int64_t>(1, replica.unitTokens)) - replica.unitsPerRequest;
-  return seat.part->taken() + seat.part->lengthUnit * longer + seat.part->cacheFixedOfRequest * (requests - planned);
-}
-
-bool holds(const ReplicaPlan& replica, const std::vector<Seat>& seats, int64_t tokens, int64_t requests, int64_t planned) {
-  const int64_t units = unitsFor(replica, tokens, requests);
-  return std::all_of(seats.begin(), seats.end(), [&](const Seat& seat) {
-    return takenAt(replica, seat, tokens, requests, planned) + seat.part->cacheUnit * units <= seat.budget;
-  });
-}
-
-// The largest number up to `most` for which `good` holds; 0 when not even 1.
-template <class Good>
-int64_t largest(int64_t most, Good good) {
+int64_t largestNumber(int64_t most, const std::function<bool(int64_t)>& good) {
   if (!good(1)) return 0;
   int64_t low = 1, high = 2;
   while (high <= most && good(high)) {
@@ -66,6 +28,45 @@ int64_t largest(int64_t most, Good good) {
   return low;
 }
 
+namespace {
+
+using Context = std::shared_ptr<const GridContext>;
+using Twin = std::shared_ptr<const ReplicaPlan>;
+
+// A rank of a kind on a GPU of a kind.
+struct Seat {
+  const PartBytes* part = nullptr;
+  int gpu = 0;
+  Bytes budget;
+};
+
+std::vector<Seat> seatsOf(const GridContext& context, const ReplicaPlan& replica, int dp) {
+  std::vector<Seat> seats;
+  auto add = [&](const PartBytes& part, int gpu) {
+    seats.push_back({&part, gpu, budgetOf(context, context.gpus[gpu], replica, part)});
+  };
+  const int each = replica.tp * replica.pp;
+  for (int rank = 0; rank < each * (context.alike ? 1 : dp); ++rank) {
+    const int within = rank % each;
+    if (context.alike && replica.classes == 1 && within % replica.tp != 0) continue;  // all TP ranks of a stage are alike
+    add(replica.part(within / replica.tp, within % replica.tp), context.order[rank]);
+  }
+  return seats;
+}
+
+// What a seat holds when the engine is sized for `tokens` and `requests` have grown to them.
+Bytes takenAt(const ReplicaPlan& replica, const Seat& seat, int64_t tokens, int64_t requests, int64_t planned) {
+  const int64_t longer = ceilDiv(tokens, std::max<int64_t>(1, replica.unitTokens)) - replica.unitsPerRequest;
+  return seat.part->taken() + seat.part->lengthUnit * longer + seat.part->cacheFixedOfRequest * (requests - planned);
+}
+
+bool holds(const ReplicaPlan& replica, const std::vector<Seat>& seats, int64_t tokens, int64_t requests, int64_t planned) {
+  const int64_t units = blocksFor(replica, tokens, requests);
+  return std::all_of(seats.begin(), seats.end(), [&](const Seat& seat) {
+    return takenAt(replica, seat, tokens, requests, planned) + seat.part->cacheUnit * units <= seat.budget;
+  });
+}
+
 constexpr int64_t kMostTokens = int64_t(1) << 26, kMostRequests = int64_t(1) << 20;
 
 std::vector<LayoutAnswers> answersOf(const GridContext& context, const ReplicaPlan& replica, int dp, int64_t requests) {
@@ -73,16 +74,20 @@ std::vector<LayoutAnswers> answersOf(const GridContext& context, const ReplicaPl
   const bool cached = std::any_of(seats.begin(), seats.end(), [](const Seat& s) { return s.part->cacheUnit.count() > 0; });
   LayoutAnswers answers;
   const int64_t positions = context.positions > 0 ? context.positions : kMostTokens;
-  answers.longestContext = largest(positions, [&](int64_t tokens) { return holds(replica, seats, tokens, requests, requests); });
+  answers.longestContext =
+      largestNumber(positions, [&](int64_t tokens) { return holds(replica, seats, tokens, requests, requests); });
   if (cached) {
     // The engine starts only when one request of the maximum length fits.
     const bool starts = holds(replica, seats, context.maxModelLen, 1, requests);
-    answers.mostRequests = !starts ? 0 : dp * largest(kMostRequests, [&](int64_t many) {
-      const int64_t units = std::max(unitsFor(replica, context.tokensPerRequest, many), replica.unitsPerRequest);
-      return std::all_of(seats.begin(), seats.end(), [&](const Seat& seat) {
-        return takenAt(replica, seat, context.maxModelLen, many, requests) + seat.part->cacheUnit * units <= seat.budget;
-      });
-    });
+    answers.mostRequests =
+        !starts ? 0 : dp * largestNumber(kMostRequests, [&](int64_t many) {
+                        const int64_t units =
+                            std::max(blocksFor(replica, context.tokensPerRequest, many), replica.unitsPerRequest);
+                        return std::all_of(seats.begin(), seats.end(), [&](const Seat& seat) {
+                          return takenAt(replica, seat, context.maxModelLen, many, requests) + seat.part->cacheUnit * units <=
+                                 seat.budget;
+                        });
+                      });
   }
   return {answers};
 }
@@ -97,7 +102,7 @@ std::vector<ContextPoint> seriesOf(const GridContext& context, const ReplicaPlan
     const int64_t tokens = i == kPoints ? most : std::max<int64_t>(1, most * i / kPoints / 256 * 256);
     if (tokens == last) continue;
     last = tokens;
-    const int64_t units = unitsFor(replica, tokens, requests);
+    const int64_t units = blocksFor(replica, tokens, requests);
     ContextPoint fullest;
     std::optional<Bytes> least;
     for (const Seat& seat : seats) {
@@ -145,7 +150,8 @@ std::vector<PartitionAdvice> partitionOf(const GridContext& context, const Repli
   const double tokensOfBlock = replica.tokensByUnits
                                    ? static_cast<double>(replica.unitTokens) / static_cast<double>(replica.unitGroups)
                                    : static_cast<double>(context.maxModelLen) / static_cast<double>(replica.unitsPerRequest);
-  advice.kvTokens = static_cast<int64_t>((own > 0 ? ratio * static_cast<double>(blocks) : static_cast<double>(units)) * tokensOfBlock);
+  advice.kvTokens =
+      static_cast<int64_t>((own > 0 ? ratio * static_cast<double>(blocks) : static_cast<double>(units)) * tokensOfBlock);
   return {advice};
 }
 
@@ -170,16 +176,16 @@ std::vector<WasteItem> wasteOf(const GridContext& context, const ReplicaPlan& re
                                  "latent for all heads",
                                  replica.kvCopies)});
   if (surplus.count() > 0 && blocks > 0)
-    items.push_back({"stage_surplus", surplus,
-                     "the tightest rank decides how many blocks all ranks have; what others have room for beyond that stays empty"});
+    items.push_back(
+        {"stage_surplus", surplus,
+         "the tightest rank decides how many blocks all ranks have; what others have room for beyond that stays empty"});
   if (outside.count() > 0 && context.engine != EngineKind::LlamaCpp)
-    items.push_back({"outside_budget", outside,
-                     "memory that the engine leaves alone, for its context, communication and other programs"});
+    items.push_back(
+        {"outside_budget", outside, "memory that the engine leaves alone, for its context, communication and other programs"});
   Bytes idle;
   const int used = each * dp, all = static_cast<int>(context.order.size());
   for (int at = used; at < all; ++at) idle += context.gpus[context.order[at]].totalMemory;
-  if (idle.count() > 0)
-    items.push_back({"idle_gpus", idle, fmt::format("{} of {} GPUs are not used", all - used, all)});
+  if (idle.count() > 0) items.push_back({"idle_gpus", idle, fmt::format("{} of {} GPUs are not used", all - used, all)});
   return items;
 }
 

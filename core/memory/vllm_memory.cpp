@@ -237,6 +237,10 @@ const std::vector<VllmConstant>& vllmConstants() {
       {"growth_pcie_many", {0, 21, 0}, kEver, 1.7, "start-up log of 0.27, TP 4 on PCIe"},
       {"growth_stages", kAlways, kEver, 0.07, "start-up logs with PP alone"},
       {"load_slack", kAlways, kEver, 0.06, "start-up logs of 0.11 to 0.27, TP 2 and 4: weights as printed beyond the parameters"},
+      // What stands on a card when the free memory is read, GiB: the CUDA context, and with several ranks their communicators.
+      {"context_one_gpu", kAlways, kEver, 0.51, "start-up logs of 0.19, H100"},
+      {"context_nvlink", kAlways, kEver, 1.54, "start-up logs of 0.19, TP 2 and 4 on NVLink"},
+      {"context_pcie", kAlways, kEver, 0.96, "start-up log of 0.27, TP 4 on PCIe"},
       // CUDA graphs at 512 captured rows, GiB.
       {"graphs_one_gpu", kAlways, kEver, 0.84, "start-up logs of 0.19, H100"},
       {"graphs_tp", kAlways, kEver, 1.65, "start-up logs of 0.19, H100, TP 2 and 4"},
@@ -362,6 +366,13 @@ Bytes vllmRuntimeGrowth(const ModelConfig& config, const VllmLimits& limits, con
   if (stage.tp > 1) growth += vllmConstant("load_slack", limits.version);
   if (stage.tp == 1 && stage.pp > 1) growth += vllmConstant("growth_stages", limits.version);
   return gib(growth) + vllmRotaryCache(config, limits) + vllmLatentCopies(config, stage);
+}
+
+bool vllmChecksFreeMemory(EngineVersion version) { return version >= EngineVersion{0, 9, 1}; }
+
+Bytes vllmFreeAtStart(const MachineGpu& gpu, int ranks, EngineVersion version) {
+  const char* kind = ranks == 1 ? "context_one_gpu" : gpu.spec.link == LinkKind::NvLink ? "context_nvlink" : "context_pcie";
+  return gpu.leftByOthers() - gib(vllmConstant(kind, version));
 }
 
 bool vllmChargesGraphs(EngineVersion version) { return version >= EngineVersion{0, 21, 0}; }

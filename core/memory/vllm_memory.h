@@ -51,6 +51,11 @@ Bytes vllmLatentCopies(const ModelConfig& config, const VllmStage& stage);
 Bytes vllmGraphs(const VllmLimits& limits, const VllmStage& stage, const GpuSpec& gpu);
 bool vllmChargesGraphs(EngineVersion version);
 
+// From this version on vLLM does not start when less of a card is free than its share of the whole, whatever the model needs.
+bool vllmChecksFreeMemory(EngineVersion version);
+// What is free then: all but what other processes hold, less the CUDA context and the communicators of `ranks` ranks.
+Bytes vllmFreeAtStart(const MachineGpu& gpu, int ranks, EngineVersion version);
+
 // Context that the server takes where none is asked for.
 int64_t vllmDefaultModelLen(const ModelConfig& config);
 

@@ -13,101 +13,120 @@ struct KernelFit {
   double startUs, bandwidthShare, computeShare;
 };
 
-// What kernels reach on one generation of GPUs. Timed with vLLM's kernels (aiconfigurator 0.12 data, condensed); block FP8 with
-// SGLang's.
+// What kernels reach on one generation of GPUs: fitted to whole steps of three engines, held near the shares that single kernels
+// reach (aiconfigurator 0.12 data, condensed; vLLM's kernels, block FP8 SGLang's). 8-bit matrices reach another share of the peak
+// with each engine's kernels.
 struct Generation {
   std::string_view name;
   KernelFit gemm16, gemmFp8, gemmFp8Blocks;
-  KernelFit experts16, expertsFp8;  // fused expert layer; compute share at many tokens an expert
+  double fp8ShareSgLang, fp8ShareTensorRt;
+  KernelFit experts16, expertsFp8;  // fused expert layer, reading and computing one after the other
   double attentionStartUs, attentionShare;
   std::array<double, 5> prefillShare;  // of the 16-bit peak, at prompts of 512, 1k, 2k, 8k, 16k tokens
   double nvlinkStartUs, nvlinkShare;   // all-reduce
 };
 constexpr std::array<Generation, 5> kGenerations{{
     {"Ampere",
-     {5.6, .73, .80},
-     {5.6, .73, .80},
-     {5.6, .73, .80},
-     {35, .86, .45},
-     {35, .86, .45},
-     20,
-     .73,
+     {6.5, .73, .80},
+     {6.5, .73, .80},
+     {6.5, .73, .80},
+     .80,
+     .80,
+     {11, .85, .58},
+     {11, .85, .58},
+     22,
+     .66,
      {.23, .37, .48, .60, .62},
-     5.2,
-     .65},
+     5.8,
+     .51},
     {"Hopper",
-     {3.4, .88, .84},
+     {4.4, .88, .84},
      {7.3, .86, .43},
-     {6.3, .87, .55},
-     {20, .86, .52},
-     {37, .94, .31},
-     11.5,
-     .89,
+     {6.5, .87, .55},
+     .50,
+     .59,
+     {21, .89, .77},
+     {26, .97, .29},
+     14,
+     .88,
      {.17, .31, .42, .62, .61},
-     4.5,
-     .72},
+     4.4,
+     .66},
     {"Blackwell",
-     {3.1, .80, .73},
-     {7.7, .85, .38},
-     {8.6, .91, .59},
-     {20, .75, .42},
-     {32, .80, .19},
-     9.5,
-     .92,
+     {3.6, .80, .73},
+     {6.2, .85, .38},
+     {8.7, .91, .59},
+     .47,
+     .52,
+     {16, .82, .27},
+     {49, .93, .20},
+     9.8,
+     .94,
      {.10, .17, .31, .50, .54},
-     7.2,
-     .58},
+     7.1,
+     .43},
     {"Ada",
-     {1.0, .75, .64},
+     {0.9, .75, .64},
      {5.0, .74, .50},
-     {3.0, .78, .30},
-     {5, .78, .42},
-     {5, .78, .42},
-     9.5,
-     .82,
+     {2.7, .78, .30},
+     .45,
+     .52,
+     {4.1, .88, .50},
+     {4.1, .88, .50},
+     7.4,
+     .83,
      {.29, .37, .44, .56, .55},
      5.0,
      .65},
     {"BlackwellRtx",
-     {3.9, .83, .84},
-     {10, .86, .78},
-     {11, .86, .53},
-     {8, .81, .42},
-     {20, .90, .50},
-     12,
-     .85,
+     {3.4, .83, .84},
+     {9.5, .86, .78},
+     {20, .86, .53},
+     .78,
+     .73,
+     {6.4, .80, .51},
+     {19, .90, .49},
+     11,
+     .83,
      {.25, .38, .52, .69, .72},
      5.0,
      .65},
 }};
 
 // Element-wise kernels: a start and their bytes at this share of the bandwidth.
-constexpr double kElementwiseStartUs = 3.0, kElementwiseShare = 0.8;
+constexpr double kElementwiseStartUs = 2.5, kElementwiseShare = 0.8;
 // Point to point between stages.
 constexpr double kSendStartUs = 10.0;
 // All-reduce over PCIe with 2 ranks; both get worse with more.
-constexpr double kPcieReduceStartUs = 4.5, kPcieReduceShare = 0.58;
+constexpr double kPcieReduceStartUs = 4.2, kPcieReduceShare = 0.56;
 // A packed weight is unpacked while it is read.
 constexpr double kPackedShare = 0.75;
-// Several requests in a closed loop that all start together. The first token waits for the share of the others' prompts that is
-// read before, for the host to launch the layers' kernels, and for it to parse the requests.
-constexpr double kOwnPrompt = 0.8, kPromptsBefore = 1.0 / 22.0;
-constexpr double kLaunchUsOfLayer = 400.0, kParseUsOfRequest = 1500.0;
+// The rows of an expert layer's inputs and outputs (gathered, between the two products, summed) are moved about twice.
+constexpr double kExpertRowPasses = 1.8;
+// Clients in a closed loop that all start together: of the ten requests that each sends, the first waits for half of the others'
+// prompts, so that on average a request waits for a twentieth of them. The host launches the layers' kernels of a prompt one by
+// one and parses every request.
+constexpr double kPromptsBefore = 1.0 / 20.0;
+constexpr double kLaunchUsOfLayer = 450.0, kParseUsOfRequest = 300.0;
+// Until it schedules ahead (0.14), vLLM's host works between two steps: once, and for every running request.
+constexpr EngineVersion kVllmSchedulesAhead{0, 14, 0};
+constexpr double kHostUsOfStep = 1200.0, kHostUsOfRequest = 50.0;
 
 // Nine of ten timed cases of a kind lie within these shares of the prediction: time between tokens under load, and the time of a
-// single prompt. From some 350 published runs and interpolated kernel timings.
+// single prompt. From some 350 published runs and interpolated kernel timings. Under load the wait for others' prompts depends on
+// how the clients come, which no question tells: nine of ten published runs lie within half.
 struct ErrorBand {
   double itl, ttft;
 };
+constexpr double kTtftUnderLoad = 0.50;
 ErrorBand errorBandOf(const std::vector<LayerGroup>& layers, MatrixFormat format) {
   bool latent = false, experts = false;
   for (const LayerGroup& group : layers) {
     latent = latent || group.layer->attention == AttentionKind::Latent;
     experts = experts || group.layer->ffn == FfnKind::MixtureOfExperts;
   }
-  if (latent) return {0.25, 0.35};
-  if (experts) return {0.27, 0.40};
-  return format == MatrixFormat::SixteenBit ? ErrorBand{0.18, 0.20} : ErrorBand{0.25, 0.45};
+  if (latent || experts) return {0.20, 0.25};
+  return format == MatrixFormat::SixteenBit ? ErrorBand{0.12, 0.18} : ErrorBand{0.18, 0.25};
 }
 
 const Generation& generationOf(const GpuSpec& gpu) {
@@ -122,7 +141,7 @@ const Generation& generationOf(const GpuSpec& gpu) {
 // Speeds in bytes and operations a microsecond.
 class Device {
  public:
-  Device(const GpuSpec& gpu, MatrixFormat format, int tp) : m_generation(generationOf(gpu)), m_tp(tp) {
+  Device(const GpuSpec& gpu, MatrixFormat format, EngineKind engine, int tp) : m_generation(generationOf(gpu)), m_tp(tp) {
     bandwidth = *gpu.bandwidthGBs * 1e3;
     const double sixteen = gpu.bf16Tflops ? *gpu.bf16Tflops : gpu.fp16Tflops.value_or(0);
     peak16 = std::max(sixteen, gpu.fp32Tflops.value_or(0)) * 1e6;
@@ -131,6 +150,9 @@ class Device {
     eightBit = (format == MatrixFormat::Fp8 || format == MatrixFormat::Fp8Blocks) && gpu.fp8Tflops.has_value();
     if (eightBit) peakMatrix = *gpu.fp8Tflops * 1e6;
     gemm = eightBit ? (format == MatrixFormat::Fp8 ? m_generation.gemmFp8 : m_generation.gemmFp8Blocks) : m_generation.gemm16;
+    if (eightBit && format == MatrixFormat::Fp8 && engine == EngineKind::SgLang) gemm.computeShare = m_generation.fp8ShareSgLang;
+    if (eightBit && format == MatrixFormat::Fp8 && engine == EngineKind::TensorRtLlm)
+      gemm.computeShare = m_generation.fp8ShareTensorRt;
     experts = eightBit ? m_generation.expertsFp8 : m_generation.experts16;
     if (format == MatrixFormat::PackedWeights) gemm.bandwidthShare *= kPackedShare;
     link = gpu.linkGBs.value_or(16.0) * 1e3;
@@ -163,16 +185,17 @@ class Device {
     }
     return m_generation.attentionStartUs + operations / (share * peak16);
   }
-  double expertsUs(double bytes, double operations) const {
-    return experts.startUs +
-           std::hypot(bytes / (experts.bandwidthShare * bandwidth), operations / (experts.computeShare * peakMatrix));
+  // Tiles of an expert's few rows leave nothing to compute while the next weights are read: the times add up.
+  double expertsUs(double weightBytes, double rowBytes, double operations) const {
+    return experts.startUs + weightBytes / (experts.bandwidthShare * bandwidth) + rowBytes / (kElementwiseShare * bandwidth) +
+           operations / (experts.computeShare * peakMatrix);
   }
   double allReduceUs(double bytes) const {
     if (m_tp == 1) return 0;
     const double traffic = 2.0 * (m_tp - 1) / m_tp * bytes;
     if (nvlink) return m_generation.nvlinkStartUs + traffic / (m_generation.nvlinkShare * link);
     const double doublings = std::log2(m_tp) - 1;
-    return kPcieReduceStartUs * std::pow(2.4, doublings) + traffic / (kPcieReduceShare * std::pow(0.8, doublings) * link);
+    return kPcieReduceStartUs * std::pow(2.3, doublings) + traffic / (kPcieReduceShare * std::pow(0.79, doublings) * link);
   }
   double sendUs(double bytes) const { return kSendStartUs + bytes / link; }
 
@@ -233,7 +256,9 @@ double layerUs(const RooflineQuestion& q, const Device& device, const LayerSpec&
     const double all = static_cast<double>(layer.moe.experts), chosen = static_cast<double>(layer.moe.expertsPerToken);
     const double width = static_cast<double>(layer.moe.expertIntermediate) * q.columnShare;
     const double touched = all * (1 - std::pow(1 - chosen / all, rows));
-    time += device.expertsUs(touched * 3 * hidden * width * weight, 2 * rows * chosen * 3 * hidden * width);
+    time +=
+        device.expertsUs(touched * 3 * hidden * width * weight, kExpertRowPasses * rows * chosen * (2 * hidden + 3 * width) * 2,
+                         2 * rows * chosen * 3 * hidden * width);
     gemm(hidden, all);  // router
     columns = static_cast<double>(layer.moe.sharedIntermediate) * q.columnShare;
   }
@@ -280,36 +305,42 @@ RooflineAnswer predictSpeed(const RooflineQuestion& q) {
       return answer;
     }
   }
-  const Device device(*q.gpu, q.format, q.tp);
+  const Device device(*q.gpu, q.format, q.engine, q.tp);
   if (!device.known()) {
     answer.source = "unknown: no figures for this GPU";
     return answer;
   }
   const double pp = static_cast<double>(q.stages), input = static_cast<double>(std::max<int64_t>(1, q.inputLen));
   const double output = static_cast<double>(std::max<int64_t>(1, q.outputLen)),
-               requests = static_cast<double>(std::max<int64_t>(1, q.concurrency));
+               clients = static_cast<double>(std::max<int64_t>(1, q.concurrency));
+  const double running = std::clamp(static_cast<double>(q.running), 1.0, clients);
   const double context = input + output / 2;
-  const double alone = stepUs(q, device, {1, context, 0});
+  const double batch = std::max(1.0, running / pp);
+  const auto hostUs = [&](double requests) {
+    return q.engine == EngineKind::Vllm && q.version < kVllmSchedulesAhead ? kHostUsOfStep + kHostUsOfRequest * requests : 0.0;
+  };
+  const double alone = stepUs(q, device, {1, context, 0}) + hostUs(1);
   const double prompt = stepUs(q, device, {0, 0, input});
-  const double batch = std::max(1.0, requests / pp);
-  const double decode = stepUs(q, device, {batch, context, 0});
-  const double mixed = stepUs(q, device, {batch - 1, context, input});
-  // While `batch` requests make `output` tokens each, their prompts are read beside the others' decoding.
-  double itl = decode;
-  if (batch > 1) itl = batch >= output ? mixed : (batch * mixed + (output - batch) * decode) / output;
+  const double decode = stepUs(q, device, {batch, context, 0}) + hostUs(batch);
+  const double mixed = stepUs(q, device, {batch - 1, context, input}) + hostUs(batch);
+  // While a request makes `output` tokens, the prompts of the others in its batch are read beside its decoding.
+  const double prompts = std::min(batch - 1, output);
+  const double itl = (prompts * mixed + (output - prompts) * decode) / output;
   answer.decodeTokensPerSecond = 1e6 / alone;
   answer.itlMs = itl / 1e3;
   answer.prefillTokensPerSecond = input * 1e6 / prompt;
   // A single prompt: without the host's time.
-  const double ttft = requests > 1
-                          ? prompt * (kOwnPrompt + requests * kPromptsBefore) +
-                                kLaunchUsOfLayer * static_cast<double>(q.config->layerCount()) + kParseUsOfRequest * requests
-                          : prompt;
+  double ttft = prompt;
+  if (clients > 1)
+    ttft = mixed + prompt * kPromptsBefore * (running - 1) + kLaunchUsOfLayer * static_cast<double>(q.config->layerCount()) +
+           kParseUsOfRequest * running;
+  const double served = ttft + itl * (output - 1);  // of one request that runs
+  ttft += served * (clients - running) / running;   // Little's law: what has no place waits for one
   answer.ttftMs = ttft / 1e3;
-  answer.throughputTokensPerSecond = requests * output * 1e6 / (ttft + itl * std::max(0.0, output - 1));
+  answer.throughputTokensPerSecond = running * output * 1e6 / served;
   const ErrorBand band = errorBandOf(q.layers, q.format);
   answer.itlError = band.itl;
-  answer.ttftError = band.ttft;
+  answer.ttftError = clients > 1 ? kTtftUnderLoad : band.ttft;
   answer.source = "modelled: bandwidth, compute and links of the catalog at shares that timed kernels reach";
   return answer;
 }

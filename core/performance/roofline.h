@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Speed of a layout from memory bandwidth, compute and links: each kernel takes a fixed start, plus the longer of moving its
-// bytes and doing its arithmetic at the shares of the peaks that timed kernels of its GPU generation reach.
+// Speed of a layout from memory bandwidth, compute and links: each kernel takes a fixed start, and moves its bytes and does its
+// arithmetic at the shares of the peaks that timed kernels of its GPU generation reach.
 #pragma once
 
 #include "core/hardware/machine.h"
+#include "core/layout/rules/engine_rules.h"
 #include "core/model/model_config.h"
 
 #include <optional>
@@ -31,7 +32,10 @@ struct RooflineQuestion {
   MatrixFormat format = MatrixFormat::SixteenBit;
   double layerBytesPerElement = 2, headBytesPerElement = 2, kvBytesPerElement = 2;
   const GpuSpec* gpu = nullptr;  // the slowest of the machine
-  int64_t concurrency = 1;       // requests at once on one replica
+  EngineKind engine = EngineKind::Headroom;
+  EngineVersion version;
+  int64_t concurrency = 1;  // clients of one replica; each sends its next request when the last is answered
+  int64_t running = 1;      // requests that its KV cache holds at once; the others wait for a place
   int64_t inputLen = 1, outputLen = 1;
 };
 

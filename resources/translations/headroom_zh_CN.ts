@@ -144,8 +144,8 @@
         <translation>每个节点一个服务器，前面加路由器</translation>
     </message>
     <message>
-        <source>GPUs of %1 and %2 GiB: with TP&gt;1, free memory may differ by a tenth at most; SGLang stops with: &quot;The memory capacity is unbalanced.&quot;</source>
-        <translation>GPU 内存为 %1 与 %2 GiB：TP&gt;1 时可用内存最多相差十分之一；SGLang 会停止并报告：&quot;The memory capacity is unbalanced.&quot;</translation>
+        <source>GPUs with %1 and %2 GiB free: with TP&gt;1, free memory may differ by a tenth at most; SGLang stops with: &quot;The memory capacity is unbalanced.&quot;</source>
+        <translation>GPU 可用内存为 %1 与 %2 GiB：TP&gt;1 时可用内存最多相差十分之一；SGLang 会停止并报告：&quot;The memory capacity is unbalanced.&quot;</translation>
     </message>
     <message>
         <source>equal GPUs, TP=1 with stages, or SGLANG_ENABLE_TP_MEMORY_INBALANCE_CHECK=0</source>
@@ -490,6 +490,18 @@
     <message>
         <source>GPU %1 (%2): %3 = %4 GiB, budget %5 = %6 GiB: %7 GiB too much</source>
         <translation>GPU %1（%2）：%3 = %4 GiB，预算 %5 = %6 GiB：超出 %7 GiB</translation>
+    </message>
+    <message>
+        <source>GPU %1 (%2): about %3 of %4 GiB are free at the start, less than %5 of the whole; vLLM stops with: &quot;Free memory on device (%6/%7 GiB) on startup is less than desired GPU memory utilization (%8, %9 GiB)&quot;</source>
+        <translation>GPU %1（%2）：启动时 %4 GiB 中约有 %3 GiB 可用，不足总量的 %5；vLLM 会停止并报告：&quot;Free memory on device (%6/%7 GiB) on startup is less than desired GPU memory utilization (%8, %9 GiB)&quot;</translation>
+    </message>
+    <message>
+        <source>--gpu-memory-utilization %1, or end other programs on GPU %2</source>
+        <translation>--gpu-memory-utilization %1，或结束 GPU %2 上的其他程序</translation>
+    </message>
+    <message>
+        <source>end other programs on GPU %1</source>
+        <translation>结束 GPU %1 上的其他程序</translation>
     </message>
     <message>
         <source>GPU %1 (%2): %3 = %4 GiB, budget %5 = %6 GiB: only %7 GiB left</source>

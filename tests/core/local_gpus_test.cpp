@@ -125,10 +125,14 @@ class LocalGpusTest : public QObject {
     QTest::addColumn<int>("othersMiB");  // -1: not known
     QTest::addColumn<QString>("start");
     QTest::addColumn<QString>("plan");
-    QTest::newRow("share") << 0.5 << 100 << "(0.5 x 300.0 MiB)" << "budget 0.29 GiB x 0.5";
-    QTest::newRow("others") << 0.9 << 200 << "(what other processes leave of 300.0 MiB)" << "budget 0.29 GiB - 0.20 of other processes";
-    QTest::newRow("all of it") << 1.0 << -1 << "(1 x 300.0 MiB)" << "budget 0.29 GiB x 1";
-    QTest::newRow("all of it, nobody else") << 1.0 << 0 << "(1 x 300.0 MiB)" << "budget 0.29 GiB x 1";
+    QTest::newRow("share") << 0.5 << 100 << "(0.5 x 300.0 MiB)"
+                           << "budget 0.29 GiB x 0.5";
+    QTest::newRow("others") << 0.9 << 200 << "(what other processes leave of 300.0 MiB)"
+                            << "budget 0.29 GiB - 0.20 of other processes";
+    QTest::newRow("all of it") << 1.0 << -1 << "(1 x 300.0 MiB)"
+                               << "budget 0.29 GiB x 1";
+    QTest::newRow("all of it, nobody else") << 1.0 << 0 << "(1 x 300.0 MiB)"
+                                            << "budget 0.29 GiB x 1";
   }
   void whoTakesTheMemoryIsSaid() {
     QFETCH(double, share);
@@ -145,10 +149,70 @@ class LocalGpusTest : public QObject {
     QVERIFY(report);
     const LayoutPlan& layout = *report->find(1, 1, 1);
     QVERIFY(layout.verdict == Verdict::DoesNotFit);
-    QVERIFY2(layout.reasons.front().message.find(plan.toStdString()) != std::string::npos, layout.reasons.front().message.c_str());
-    const auto memory = planEngineMemory(model, *makeHeadroomLayout(model, 1, 1, 1), machine, engineLimits(report->options), share);
+    QVERIFY2(layout.reasons.front().message.find(plan.toStdString()) != std::string::npos,
+             layout.reasons.front().message.c_str());
+    const auto memory =
+        planEngineMemory(model, *makeHeadroomLayout(model, 1, 1, 1), machine, engineLimits(report->options), share);
     QVERIFY(!memory);
     QVERIFY2(memory.error().found.find(start.toStdString()) != std::string::npos, memory.error().found.c_str());
+  }
+
+  // vLLM does not start where less of a card is free than its share of the whole, however small the model.
+  void vllmWantsItsShareFree() {
+    const ModelSource model = test::makeModel({});
+    const auto plan = [&](const char* engine, std::optional<Bytes> others, double share) {
+      Machine machine = *parseMachine("1xRTX 3090");
+      machine.gpus[0].usedByOthers = others;
+      PlanOptions options;
+      options.engine = *parseEngine(engine);
+      options.maxModelLen = 1024;
+      options.gpuMemoryUtilization = share;
+      const auto report = planModel(model, machine, options);
+      if (!report) qFatal("%s", report.error().message().c_str());
+      return *report->find(1, 1, 1);
+    };
+    const double total = findGpu("RTX 3090")->memory.gib();
+    const LayoutPlan refused = plan("vllm", 4_GiB, 0.9);
+    QVERIFY(refused.verdict == Verdict::DoesNotFit && refused.headroom->count() < 0);
+    QCOMPARE(refused.reasons.front().rule, std::string("vllm.free_memory"));
+    const QString text = QString::fromStdString(refused.reasons.front().message),
+                  fix = QString::fromStdString(refused.reasons.front().fix);
+    QVERIFY2(text.contains("is less than desired GPU memory utilization (0.9, " + QString::number(0.9 * total, 'f', 2) + " GiB)"),
+             qPrintable(text));
+    // What is offered starts.
+    const double share = std::floor((total - 4 - 0.51) / total * 100) / 100;
+    QVERIFY2(fix.startsWith("--gpu-memory-utilization " + QString::number(share, 'f', 2)), qPrintable(fix));
+    QVERIFY(plan("vllm", 4_GiB, share).verdict == Verdict::Fits);
+    QVERIFY(plan("vllm", 1_GiB, 0.9).verdict == Verdict::Fits);
+    // Not where nobody knows what others hold, nor before the check.
+    QVERIFY(plan("vllm", std::nullopt, 0.99).verdict == Verdict::Fits);
+    QVERIFY(plan("vllm@0.8.5", 4_GiB, 0.9).verdict == Verdict::Fits);
+    QVERIFY(plan("sglang", 4_GiB, 0.9).verdict == Verdict::Fits);
+    // A card that is nearly full: no share is left for the model.
+    const LayoutPlan full = plan("vllm", Bytes(findGpu("RTX 3090")->memory.count() - (600 << 20)), 0.9);
+    QCOMPARE(full.reasons.front().fix, std::string("end other programs on GPU 0"));
+  }
+
+  // SGLang compares what is free on its ranks' cards.
+  void sgLangWantsEqualFreeMemory() {
+    const ModelSource model = test::makeModel({});
+    Machine machine = *parseMachine("2xRTX 3090");
+    PlanOptions options;
+    options.engine = *parseEngine("sglang");
+    options.maxModelLen = 1024;
+    const auto rule = [&] {
+      const auto report = planModel(model, machine, options);
+      if (!report) qFatal("%s", report.error().message().c_str());
+      const LayoutPlan& plan = *report->find(1, 2, 1);
+      return std::pair(plan.reasons.empty() ? std::string() : plan.reasons.front().rule,
+                       report->find(2, 1, 1)->reasons.empty() ? std::string() : report->find(2, 1, 1)->reasons.front().rule);
+    };
+    QCOMPARE(rule().second == "sglang.memory_balance", false);
+    machine.gpus[1].usedByOthers = 5_GiB;
+    QCOMPARE(rule().second, std::string("sglang.memory_balance"));
+    QVERIFY(rule().first.empty());
+    machine.gpus[0].usedByOthers = 5_GiB;
+    QCOMPARE(rule().second == "sglang.memory_balance", false);
   }
 
   void aFileSaysWhatSizesDoNot() {

@@ -88,6 +88,17 @@ class CoreTextTest : public QObject {
           }
       }
     }
+    // What other processes hold of a card.
+    auto held = *parseMachine("2xRTX 3090");
+    const auto small = openModel("Qwen/Qwen2.5-0.5B-Instruct");
+    for (const double share : {0.5, 0.95}) {
+      held.gpus[1].usedByOthers = Bytes(static_cast<int64_t>(share * static_cast<double>(held.gpus[1].totalMemory.count())));
+      for (const EngineKind kind : ui::plannedEngines()) {
+        PlanOptions options;
+        options.engine.kind = kind;
+        if (const auto report = planModel(*small, held, options)) note(*report, "m");
+      }
+    }
     QVERIFY(m_texts.size() > 200);
   }
 
@@ -132,16 +143,20 @@ class CoreTextTest : public QObject {
     const std::string oom = "CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0\n";
     for (const std::string& log :
          {std::string("Total number of attention heads (64) must be divisible by tensor parallel size (6).\n"),
-          std::string("The model's max seq len (131072) is larger than the maximum number of tokens that can be stored in KV cache (57616).\n"),
-          std::string("To serve one request with max seq len (65536), (2.45 GiB KV cache is needed, which is larger than the available KV "
+          std::string("The model's max seq len (131072) is larger than the maximum number of tokens that can be stored in KV "
+                      "cache (57616).\n"),
+          std::string("To serve one request with max seq len (65536), (2.45 GiB KV cache is needed, which is larger than the "
+                      "available KV "
                       "cache memory (1.90 GiB). the estimated maximum model length is 50816.\n"),
-          std::string("Free memory on device (20.71/23.65 GiB) on startup is less than desired GPU memory utilization (0.9, 21.28 GiB).\n"),
+          std::string("Free memory on device (20.71/23.65 GiB) on startup is less than desired GPU memory utilization (0.9, "
+                      "21.28 GiB).\n"),
           std::string("World size (8) is larger than the number of available GPUs (4) in this node.\n"),
           std::string("151552 is not divisible by 6\n"),
-          std::string("Bfloat16 is only supported on GPUs with compute capability of at least 8.0. Your Tesla T4 GPU has compute capability 7.5.\n"),
-          std::string("failed to load GGUF split from model-00002-of-00003.gguf\n"), std::string("has invalid ggml type 39 (NONE)\n"),
-          std::string("KeyError: 'layers.81.weird'\n"), oom, "Load weight end.\n" + oom, "Capturing CUDA graph\n" + oom,
-          "Application startup complete\n" + oom}) {
+          std::string("Bfloat16 is only supported on GPUs with compute capability of at least 8.0. Your Tesla T4 GPU has compute "
+                      "capability 7.5.\n"),
+          std::string("failed to load GGUF split from model-00002-of-00003.gguf\n"),
+          std::string("has invalid ggml type 39 (NONE)\n"), std::string("KeyError: 'layers.81.weird'\n"), oom,
+          "Load weight end.\n" + oom, "Capturing CUDA graph\n" + oom, "Application startup complete\n" + oom}) {
       const LogDiagnosis diagnosis = diagnoseLog(log);
       QVERIFY2(!diagnosis.findings.empty() || diagnosis.unknown, log.c_str());
       for (const LogFinding& finding : diagnosis.findings) {
@@ -151,7 +166,8 @@ class CoreTextTest : public QObject {
       }
       if (diagnosis.unknown) see(diagnosis.unknown->title);
     }
-    QVERIFY2(unknown.isEmpty(), qPrintable(QStringLiteral("no template in core_text_diagnosis.cpp for:\n") + unknown.join(QLatin1Char('\n'))));
+    QVERIFY2(unknown.isEmpty(),
+             qPrintable(QStringLiteral("no template in core_text_diagnosis.cpp for:\n") + unknown.join(QLatin1Char('\n'))));
   }
 
   void everyReasonOfASearchIsKnown() {

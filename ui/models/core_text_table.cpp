@@ -48,9 +48,10 @@ constexpr const char* kTemplates[] = {
     QT_TRANSLATE_NOOP("Core", "TP=%1 or fewer"),
     QT_TRANSLATE_NOOP("Core", "DP=%1 on %2 nodes: plain data parallelism stays on one node"),
     QT_TRANSLATE_NOOP("Core", "one server a node, behind a router"),
-    QT_TRANSLATE_NOOP("Core",
-                      "GPUs of %1 and %2 GiB: with TP>1, free memory may differ by a tenth at most; SGLang stops with: \"The "
-                      "memory capacity is unbalanced.\""),
+    QT_TRANSLATE_NOOP(
+        "Core",
+        "GPUs with %1 and %2 GiB free: with TP>1, free memory may differ by a tenth at most; SGLang stops with: \"The "
+        "memory capacity is unbalanced.\""),
     QT_TRANSLATE_NOOP("Core", "equal GPUs, TP=1 with stages, or SGLANG_ENABLE_TP_MEMORY_INBALANCE_CHECK=0"),
     QT_TRANSLATE_NOOP(
         "Core",
@@ -181,6 +182,11 @@ constexpr const char* kTemplates[] = {
     QT_TRANSLATE_NOOP("Core", "the embedding is divided along %1 hidden columns (%2)"),
     QT_TRANSLATE_NOOP("Core", "MLP columns %1 are filled up with zeros to %2 (%3 groups of %4 on each of %5 ranks)"),
     QT_TRANSLATE_NOOP("Core", "GPU %1 (%2): %3 = %4 GiB, budget %5 = %6 GiB: %7 GiB too much"),
+    QT_TRANSLATE_NOOP("Core",
+                      "GPU %1 (%2): about %3 of %4 GiB are free at the start, less than %5 of the whole; vLLM stops with: \"Free "
+                      "memory on device (%6/%7 GiB) on startup is less than desired GPU memory utilization (%8, %9 GiB)\""),
+    QT_TRANSLATE_NOOP("Core", "--gpu-memory-utilization %1, or end other programs on GPU %2"),
+    QT_TRANSLATE_NOOP("Core", "end other programs on GPU %1"),
     QT_TRANSLATE_NOOP("Core", "GPU %1 (%2): %3 = %4 GiB, budget %5 = %6 GiB: only %7 GiB left"),
     QT_TRANSLATE_NOOP("Core", "%1 GiB free at start x %2"),
     QT_TRANSLATE_NOOP("Core", "weights and activations, and %1 of what they leave of %2 GiB"),

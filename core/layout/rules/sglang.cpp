@@ -26,16 +26,24 @@ std::optional<RuleFinding> checkMachine(const RuleContext& context, LayoutSizes 
                        "one server a node, behind a router"};
   }
   if (sizes.tp > 1) {
-    std::vector<int64_t> memory;
-    for (const MachineGpu& gpu : machine.gpus) memory.push_back(gpu.totalMemory.count());
-    std::sort(memory.rbegin(), memory.rend());
-    memory.resize(std::min<size_t>(memory.size(), static_cast<size_t>(sizes.tp) * sizes.pp * sizes.dp));
-    if (!memory.empty() && static_cast<double>(memory.back()) < kMemoryBalance * static_cast<double>(memory.front())) {
-      return RuleFinding{"sglang.memory_balance",
-                         fmt::format("GPUs of {:.2f} and {:.2f} GiB: with TP>1, free memory may differ by a tenth at most; "
-                                     "SGLang stops with: \"The memory capacity is unbalanced.\"",
-                                     Bytes(memory.front()).gib(), Bytes(memory.back()).gib()),
-                         "equal GPUs, TP=1 with stages, or SGLANG_ENABLE_TP_MEMORY_INBALANCE_CHECK=0"};
+    // The largest GPUs, as ranks take them. What other processes hold is not free.
+    std::vector<const MachineGpu*> gpus;
+    for (const MachineGpu& gpu : machine.gpus) gpus.push_back(&gpu);
+    std::stable_sort(gpus.begin(), gpus.end(),
+                     [](const MachineGpu* a, const MachineGpu* b) { return a->totalMemory > b->totalMemory; });
+    gpus.resize(std::min(gpus.size(), static_cast<size_t>(sizes.tp) * sizes.pp * sizes.dp));
+    Bytes most, least;
+    for (const MachineGpu* gpu : gpus) {
+      most = gpu == gpus.front() ? gpu->leftByOthers() : std::max(most, gpu->leftByOthers());
+      least = gpu == gpus.front() ? gpu->leftByOthers() : std::min(least, gpu->leftByOthers());
+    }
+    if (static_cast<double>(least.count()) < kMemoryBalance * static_cast<double>(most.count())) {
+      return RuleFinding{
+          "sglang.memory_balance",
+          fmt::format("GPUs with {:.2f} and {:.2f} GiB free: with TP>1, free memory may differ by a tenth at most; "
+                      "SGLang stops with: \"The memory capacity is unbalanced.\"",
+                      most.gib(), least.gib()),
+          "equal GPUs, TP=1 with stages, or SGLANG_ENABLE_TP_MEMORY_INBALANCE_CHECK=0"};
     }
   }
   return std::nullopt;
