@@ -144,7 +144,6 @@ class QuantizedLinear {
 
   // Blocks of 64 weights; with double quantization their maxima are bytes in blocks of 256.
   void addNf4(const QuantizationConfig& format) {
-    constexpr int64_t kStateBytes = 172;  // JSON text; a few bytes more or less
     const int64_t blocks = ceilDiv(logical(), 64);
     add("weight", DType::U8, {ceilDiv(logical(), 2), 1}, {}, {}, logical(), true);
     const bool nested = format.raw.is_object() && format.raw.value("bnb_4bit_use_double_quant", nlohmann::json()) == true;
@@ -152,7 +151,18 @@ class QuantizedLinear {
     add("weight.quant_map", DType::F32, {16}, {}, {}, 0);
     if (nested) add("weight.nested_absmax", DType::F32, {ceilDiv(blocks, 256)}, {}, {}, 0);
     if (nested) add("weight.nested_quant_map", DType::F32, {256}, {}, {}, 0);
-    add("weight.quant_state.bitsandbytes__nf4", DType::U8, {nested ? kStateBytes : 90}, {}, {}, 0);
+    add("weight.quant_state.bitsandbytes__nf4", DType::U8, {stateTextBytes(nested)}, {}, {}, 0);
+  }
+
+  // bitsandbytes keeps the rest of a matrix's state as JSON text. The mean of the maxima in it is a number of some 19 characters.
+  int64_t stateTextBytes(bool nested) const {
+    const DType dtype = m_builder.config().dtype;
+    const char* name = dtype == DType::BF16 ? "bfloat16" : dtype == DType::F32 ? "float32" : "float16";
+    std::string text = fmt::format(R"({{"quant_type": "nf4", "blocksize": 64, "dtype": "{}", "shape": [{}, {}]}})", name,
+                                   m_linear.out, m_linear.in);
+    constexpr int64_t kMeanCharacters = 19;
+    const std::string_view more = R"(, "nested_blocksize": 256, "nested_dtype": "float32", "nested_offset": )";
+    return static_cast<int64_t>(text.size()) + (nested ? static_cast<int64_t>(more.size()) + kMeanCharacters : 0);
   }
 
   void addCompressed(const QuantizationConfig& format) {

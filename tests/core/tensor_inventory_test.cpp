@@ -195,6 +195,25 @@ class TensorInventoryTest : public QObject {
     QCOMPARE(list.parameters(), 14768307200);
   }
 
+  // What bitsandbytes keeps beside a matrix of 4 bits is JSON text with the shape in it.
+  void storesTheStateOfFourBitsAsText() {
+    const auto stateBytes = [](bool nested) {
+      const nlohmann::json format = {{"quant_method", "bitsandbytes"},
+                                     {"load_in_4bit", true},
+                                     {"bnb_4bit_quant_type", "nf4"},
+                                     {"bnb_4bit_use_double_quant", nested}};
+      const TensorInventory tensors = inventory(llama(), {{"quantization_config", format}});
+      return named(tensors, "model.layers.0.mlp.gate_proj.weight.quant_state.bitsandbytes__nf4").storedBytes().count();
+    };
+    const std::string text = R"({"quant_type": "nf4", "blocksize": 64, "dtype": "bfloat16", "shape": [160, 64]})";
+    QCOMPARE(stateBytes(false), static_cast<int64_t>(text.size()));
+    // With a second level: its block, its type and a mean of some 19 characters.
+    QCOMPARE(stateBytes(true),
+             static_cast<int64_t>(text.size() + std::string(R"(, "nested_blocksize": 256, "nested_dtype": "float32", )"
+                                                            R"("nested_offset": 0.04857128858566284)")
+                                                    .size()));
+  }
+
   void matchesIgnoreLists_data() {
     QTest::addColumn<QString>("pattern");
     QTest::addColumn<QString>("module");
