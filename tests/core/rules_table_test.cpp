@@ -135,7 +135,12 @@ class RulesTableTest : public QObject {
       row("sglang", model, 7, "11,11,11,11,12,12,12");
     }
     row("llama.cpp", "72B", 3, "27,27,26");
+    // The output layer counts as one: the last device has one layer less. Any count, any model.
+    row("llama.cpp", "72B", 5, "17,16,16,16,15");
+    row("llama.cpp", "72B", 6, "14,13,14,13,14,12");
     row("llama.cpp", "72B", 7, "12,12,11,12,11,12,10");
+    row("llama.cpp", "7B", 3, "10,10,8");
+    row("llama.cpp", "7B", 5, "6,6,6,6,4");
   }
   void stagesOfOddCounts() {
     QFETCH(QString, engine);
@@ -160,6 +165,13 @@ class RulesTableTest : public QObject {
       return refusal ? QString::fromStdString(refusal->rule) : QString();
     };
     QCOMPARE(refused("72B", "vllm", {2, 3, 1}), QString());
+    for (const char* engine : {"vllm", "sglang", "tensorrt-llm"}) {
+      QCOMPARE(refused("72B", engine, {2, 3, 1}), QString());
+      QCOMPARE(refused("7B", engine, {2, 3, 1}), QString());
+      QVERIFY(refused("72B-AWQ", engine, {2, 3, 1}) != QString());  // the groups are cut
+      QCOMPARE(refused("72B-AWQ", engine, {1, 6, 1}), QString());
+    }
+    QCOMPARE(refused("72B-AWQ-padded", "sglang", {2, 3, 1}), QString());
     QCOMPARE(refused("72B-AWQ-padded", "vllm", {2, 3, 1}), QString());
     QCOMPARE(refused("72B-AWQ", "vllm", {2, 3, 1}), QString("vllm.awq_groups"));
     QCOMPARE(refused("72B-AWQ", "vllm", {1, 6, 1}), QString());
