@@ -440,7 +440,8 @@ void addPhi3Tower(InventoryBuilder& builder) {
 bool countsVisionTower(const ConfigReader& keys, const ModelFamily& family, const WrapperFamily* wrapper) {
   if (!wrapper) {
     // Extras of a family are towers, prediction layers, or other things.
-    constexpr std::array<void (*)(InventoryBuilder&), 3> kNoTowers{addDeepseekMtp, addQwenMtp, addNemotronMtp};
+    constexpr std::array<void (*)(InventoryBuilder&), 5> kNoTowers{addDeepseekMtp, addQwenMtp, addNemotronMtp, addDeepseekV4Parts,
+                                                                   addChatGlmFrequencies};
     return family.extras != nullptr && std::find(kNoTowers.begin(), kNoTowers.end(), family.extras) == kNoTowers.end() &&
            family.modelTypes.find("gemma3n") == std::string_view::npos;
   }

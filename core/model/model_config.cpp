@@ -593,10 +593,16 @@ Result<ModelConfig> parseModelConfig(std::string_view text, const std::string& w
     if (layer.ffn == FfnKind::Dense && layer.intermediateSize == 0 && !error)
       keys.fail(
           Error{where + ": intermediate_size", "no such key", fmt::format("an integer from 1 to {}", kMaxIntermediate), ""});
-  if (keys.has("vision_config")) {
+  // Older files name a tower without describing it, or describe it under a name of their own.
+  constexpr std::array kTowerKeys{"mm_vision_tower",         "vision_tower", "vision_encoder", "visual",
+                                  "visual_tokenizer_config", "vit_config"};
+  const WrapperFamily* wrapper = findWrapperFamily(config.wrapperType);
+  const bool described = keys.has("vision_config");
+  const bool named = (wrapper && !wrapper->extras) ||
+                     std::any_of(kTowerKeys.begin(), kTowerKeys.end(), [&](const char* key) { return keys.has(key); });
+  if (described || named) {
     config.missingInEngine.emplace_back("image input");
-    if (!countsVisionTower(keys, family, findWrapperFamily(config.wrapperType)))
-      config.warnings.push_back("the vision tower is not counted");
+    if (!described || !countsVisionTower(keys, family, wrapper)) config.warnings.push_back("the vision tower is not counted");
   }
   if (keys.has("audio_config")) {
     config.missingInEngine.emplace_back("audio input");

@@ -208,6 +208,33 @@ class ModelFamiliesTest : public QObject {
   }
 
   // What speaks is named and not counted; servers of text load none of it.
+  // Towers that are not counted are named, also where a file names its tower another way.
+  void towersAreNamedHoweverFilesTellOfThem_data() {
+    QTest::addColumn<QString>("type");
+    QTest::addColumn<QByteArray>("more");
+    QTest::newRow("LLaVA's own files") << "llava" << QByteArray(R"({"mm_vision_tower": "openai/clip-vit-large-patch14-336"})");
+    QTest::newRow("MiniCPM-V 2") << "minicpmv" << QByteArray(R"({"vision_encoder": "vit_so400m_patch14_siglip_384.webli"})");
+    QTest::newRow("MiniCPM-V 2.6") << "minicpmv" << QByteArray(R"({"vision_config": {"model_type": "siglip"}})");
+    QTest::newRow("Ovis 1.6") << "ovis"
+                              << QByteArray(R"({"visual_tokenizer_config": {"model_type": "siglip_visual_tokenizer"}})");
+    QTest::newRow("Qwen-VL") << "qwen" << QByteArray(R"({"visual": {"layers": 48, "width": 1664}})");
+    QTest::newRow("GLM-4V") << "chatglm" << QByteArray(R"({"vision_config": {"hidden_size": 1792, "num_hidden_layers": 63}})");
+    QTest::newRow("DeepSeek-VL2") << "deepseek_vl_v2"
+                                  << QByteArray(R"({"vision_config": {"model_type": "vision", "layers": 27}})");
+  }
+  void towersAreNamedHoweverFilesTellOfThem() {
+    QFETCH(QString, type);
+    QFETCH(QByteArray, more);
+    nlohmann::json config = {{"model_type", type.toStdString()}, {"hidden_size", 64},        {"num_hidden_layers", 2},
+                             {"num_attention_heads", 4},         {"intermediate_size", 128}, {"vocab_size", 256},
+                             {"max_position_embeddings", 512},   {"torch_dtype", "bfloat16"}};
+    config.merge_patch(nlohmann::json::parse(more.toStdString()));
+    const auto parsed = parseModelConfig(config.dump(), "config.json");
+    QVERIFY2(parsed, parsed ? "" : parsed.error().message().c_str());
+    QCOMPARE(std::count(parsed->warnings.begin(), parsed->warnings.end(), "the vision tower is not counted"), 1);
+    QVERIFY(std::count(parsed->missingInEngine.begin(), parsed->missingInEngine.end(), "image input") >= 1);
+  }
+
   void partsThatSpeakAreNamed() {
     nlohmann::json config = rowNamed("qwen2_5_omni thinker");
     const auto silent = parseModelConfig(config.dump(), "config.json");
