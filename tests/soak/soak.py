@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Thousands of mixed requests to `headroom-engine serve`, many of them broken off or wrong, while KV blocks are so few that sequences are preempted all the
 time. Nothing may get lost, nothing may be answered wrongly, and nothing may be left behind. Linux, Python's standard library only."""
-import argparse, collections, json, os, random, sys, tempfile, threading, time, traceback
+import argparse, collections, http.client, json, os, random, sys, tempfile, threading, time, traceback
 
-from soak_http import Connection
+from soak_http import Connection, finish
 from soak_load import (can_stream, check_free, check_refusal, essence, fixed_requests, free_request, listen_a_while, refused_requests, Texts, vanish,
                        with_options, words)
 from soak_server import Server, memory_for
@@ -33,7 +33,7 @@ class Soak:
 
     def options(self):
         a = self.arguments
-        return [*VARIANTS[self.variant][0], "--max-model-len", str(a.max_model_len), "--max-num-seqs", "16", "--threads", str(a.threads)]
+        return [*VARIANTS[self.variant][0], "--max-model-len", str(a.max_model_len), "--max-num-seqs", "16", "--threads", str(a.threads), *a.serve.split()]
 
     def start_server(self, model, options, name):
         return Server(self.arguments.engine, model, options, os.path.join(self.folder, f"{self.variant}-{name}.log"))
@@ -46,7 +46,7 @@ class Soak:
         texts = Texts(self.arguments.max_model_len, tokens_of)
         for path, body in fixed_requests(texts):
             answer = connection.ask("POST", path, with_options(body, server.model, False, path=path))
-            if answer.status == 400 and answer.body["error"]["code"] == "no_chat_template":
+            if answer.status == 400 and answer.body["error"]["code"] in ("no_chat_template", "no_embeddings"):
                 continue
             if answer.status != 200:
                 raise SystemExit(f"{path} {json.dumps(body)[:300]}: status {answer.status}: {answer.text[:300]}")
@@ -61,26 +61,30 @@ class Soak:
         self.known[name], self.texts[name] = answers, texts
         memory, extra = memory_for(state, a.kv_blocks), []
         if self.variant == "several":
-            layout = ["--tp", "2", "--max-model-len", str(a.max_model_len), "--max-num-seqs", "8"]
+            layout = ["--tp", "2", "--max-model-len", str(a.max_model_len), "--max-num-seqs", "8", "--pooling", "mean"]
             texts, answers, _, state = self.learn(a.guest, [*layout, "--threads", str(a.threads)], "guest")
             self.known[SECOND] = self.known[GUEST] = answers
             self.texts[SECOND] = self.texts[GUEST] = texts
             guest = memory_for(state, a.kv_blocks)
             total = memory + 2 * guest
             share = lambda part: f"{0.9 * part / total:.4f}"
-            self.guest_body = {"model": a.guest, "name": GUEST, "tp": 2, "max_model_len": a.max_model_len, "max_num_seqs": 8,
+            self.guest_body = {"model": a.guest, "name": GUEST, "tp": 2, "max_model_len": a.max_model_len, "max_num_seqs": 8, "pooling": "mean",
                                "gpu_memory_utilization": float(share(guest))}
             extra = ["--gpu-memory-utilization", share(memory), "--manage-models", "--also",
                      f"{a.guest} --served-model-name {SECOND} --gpu-memory-utilization {share(guest)} {' '.join(layout)}"]
             memory = total
-        self.server = self.start_server(a.model, [*self.options(), "--speculative-tokens", str(VARIANTS[self.variant][1]), *extra, "--device-memory", f"{memory // 1024 + 1}KiB"], "soak")
+        self.server = self.start_server(a.model, [*self.options(), "--speculative-tokens", str(VARIANTS[self.variant][1]), *extra, "--device-memory", f"{memory // 1024 + 1}KiB", "--drain-seconds", "600"], "soak")
 
     # ---- one request of each kind
 
     def generate(self, r, connection, model, path, body):
         """The answer; None where it is of the guest, who may be away, and says so."""
         stream = can_stream(path, body) and r.random() < 0.5
-        answer = connection.ask("POST", path, with_options(body, model, stream, r.randint(-5, 5), path=path))
+        slow = Connection(self.server.port, pause_s=0.01) if stream and r.random() < 0.1 else None
+        answer = (slow or connection).ask("POST", path, with_options(body, model, stream, r.randint(-5, 5), path=path))
+        if slow:
+            slow.close()
+            self.count("read slowly")
         if model == GUEST and says_away(answer):
             return self.count("guest away")
         if answer.status != 200:
@@ -100,7 +104,7 @@ class Soak:
 
     def free_answer(self, r, connection):
         model = r.choice(list(self.known))
-        path = r.choice(sorted({path for path, _, _ in self.known[model]}))
+        path = r.choice(sorted({path for path, _, _ in self.known[model]} - {"/v1/embeddings"}))
         body = free_request(r, path, self.texts[model])
         answer = self.generate(r, connection, model, path, body)
         if answer is not None:
@@ -228,6 +232,40 @@ class Soak:
             if blocks["free"] != blocks["total"]:
                 self.fail("left behind", f"KV blocks of {name}: {blocks['free']} of {blocks['total']} are free")
 
+    def last_requests(self, seed):
+        """Asks for known answers until the server stops: each is right, or refused, or the connection ends before it."""
+        r = random.Random(seed)
+        while True:
+            connection = Connection(self.server.port)
+            model = r.choice([name for name in self.known if name != GUEST])
+            path, body, right = r.choice(self.known[model])
+            try:
+                response = connection.begin("POST", path, with_options(body, model, can_stream(path, body), path=path))
+            except (ConnectionError, http.client.HTTPException):
+                return
+            try:
+                answer = finish(response)
+                if answer.status == 503 and answer.body["error"]["code"] == "engine_stopping":
+                    return
+                if essence(path, answer) != right:
+                    raise ValueError(f"{path} {json.dumps(body)[:400]}: {answer.text[:400]}")
+                self.count("while it stopped")
+            except Exception as problem:
+                self.fail("end", f"{type(problem).__name__}: {problem}")
+            finally:
+                connection.close()
+
+    def stop_under_load(self):
+        """The exit status."""
+        clients = [threading.Thread(target=self.last_requests, args=(f"{self.arguments.seed} last {i}",)) for i in range(8)]
+        for thread in clients:
+            thread.start()
+        time.sleep(1)
+        status = self.server.stop()
+        for thread in clients:
+            thread.join()
+        return status
+
     def run(self):
         """The failures."""
         began = time.monotonic()
@@ -252,7 +290,7 @@ class Soak:
             self.fail("load", "no sequence was preempted; a smaller --kv-blocks does it")
         if resident[-1] - resident[1] > self.arguments.may_grow:
             self.fail("left behind", f"resident memory after each round, MiB: {resident}")
-        status = self.server.stop()
+        status = self.stop_under_load()
         if status != 0:
             self.fail("end", f"status {status} after SIGTERM")
         print(f"  {dict(self.counts)}; {len(self.failures)} wrong", flush=True)
@@ -286,6 +324,7 @@ def main():
     parser.add_argument("--max-model-len", type=int, default=512)
     parser.add_argument("--may-grow", type=int, default=32, help="MiB of resident memory after the second round that are no leak")
     parser.add_argument("--threads", type=int, default=os.cpu_count(), help="of the engine")
+    parser.add_argument("--serve", default="", help="more options of serve: --serve='--kv-cache-dtype int8'")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--logs", help="folder for what the servers wrote")
     arguments = parser.parse_args()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """HTTP as a soak needs it: whole answers, streams, and connections that end when they should not."""
-import http.client, json, socket, struct
+import http.client, json, socket, struct, time
 
 TIMEOUT_S = 900  # an answer that takes longer is lost
 
@@ -13,29 +13,39 @@ class Answer:
 
 
 class Connection:
-    """One keep-alive connection to 127.0.0.1:port."""
+    """One keep-alive connection to 127.0.0.1:port. `pause_s`: its socket takes little, and it waits so long after each event."""
 
-    def __init__(self, port):
-        self.port = port
+    def __init__(self, port, pause_s=0):
+        self.port, self.pause_s = port, pause_s
         self.http = http.client.HTTPConnection("127.0.0.1", port, timeout=TIMEOUT_S)
 
     def ask(self, method, path, body=None):
         """`body`: an object, sent as JSON, or bytes as they are."""
-        response = self.begin(method, path, body)
-        if response.getheader("Content-Type", "").startswith("text/event-stream"):
-            events = list(read_events(response))
-            return Answer(response.status, events=events)
-        text = response.read().decode()
-        is_json = response.getheader("Content-Type", "").startswith("application/json")
-        return Answer(response.status, json.loads(text) if is_json else None, text=text)
+        return finish(self.begin(method, path, body), self.pause_s)
 
     def begin(self, method, path, body=None):
         data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
+        if self.pause_s and not self.http.sock:
+            self.http.connect()
+            self.http.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         self.http.request(method, path, data, {"Content-Type": "application/json"} if data is not None else {})
         return self.http.getresponse()
 
     def close(self):
         self.http.close()
+
+
+def finish(response, pause_s=0):
+    """The Answer of a response that has begun."""
+    kind = response.getheader("Content-Type", "")
+    if kind.startswith("text/event-stream"):
+        events = []
+        for event in read_events(response):
+            events.append(event)
+            time.sleep(pause_s)
+        return Answer(response.status, events=events)
+    text = response.read().decode()
+    return Answer(response.status, json.loads(text) if kind.startswith("application/json") else None, text=text)
 
 
 def read_events(response):

@@ -38,7 +38,8 @@ class Texts:
 # ---- answers that are known beforehand
 
 def fixed_requests(texts):
-    """(path, body): greedy or seeded, so that each has one right answer. Whether it is streamed, and its priority, are the load's matter."""
+    """(path, body): greedy or seeded, so that each has one right answer. Whether it is streamed, and its priority, are the load's matter.
+    What a model does not offer is refused by it."""
     r = random.Random(7)
     complete, chat, respond = "/v1/completions", "/v1/chat/completions", "/v1/responses"
     cases = []
@@ -54,6 +55,7 @@ def fixed_requests(texts):
         (complete, {"prompt": texts.of(r, 0.1), "max_tokens": 16, "temperature": 1, "seed": 6, "n": 2, "best_of": 4}),
         (complete, {"prompt": texts.of(r, 0.6), "max_tokens": 1, "temperature": 0, "echo": True, "logprobs": 2}),
         (complete, {"prompt": texts.of(r, 0.3), "max_tokens": 8, "temperature": 0, "prompt_logprobs": 1}),
+        (complete, {"prompt": texts.of(r, 0.2), "max_tokens": 100, "temperature": 1, "seed": 8, "n": 4, "logprobs": 20, "ignore_eos": True}),  # long
         (complete, {"prompt": "a b c d e f g", "max_tokens": 40, "temperature": 0, "stop": ["k", " l", "zz"]}),
         (complete, {"prompt": texts.of(r, 0.1), "max_tokens": 30, "temperature": 0, "min_tokens": 10, "repetition_penalty": 1.3,
                     "presence_penalty": 0.5, "frequency_penalty": 0.2}),
@@ -76,11 +78,15 @@ def fixed_requests(texts):
         (respond, {"input": "A person.", "max_output_tokens": 80, "temperature": 0,
                    "text": {"format": {"type": "json_schema", "name": "person", "strict": True, "schema": PERSON}}}),
     ]
+    cases += [("/v1/embeddings", {"input": [texts.of(r, 1), texts.prefix + texts.of(r, 0.5), "a"]}),
+              ("/v1/embeddings", {"input": texts.prefix + texts.of(r, 1), "encoding_format": "base64", "dimensions": 8})]
     return cases
 
 
 def can_stream(path, body):
-    return body.get("best_of", 1) <= body.get("n", 1) and "prompt_logprobs" not in body and not (body.get("echo") and body.get("logprobs"))
+    if path == "/v1/embeddings" or "prompt_logprobs" in body or body.get("echo") and body.get("logprobs"):
+        return False
+    return body.get("best_of", 1) <= body.get("n", 1)
 
 
 def with_options(body, model, stream, priority=0, store=False, path=""):
@@ -96,6 +102,8 @@ def essence(path, answer):
     """What of an answer must be the same each time, streamed or whole. Raises where it is not a well-formed answer."""
     if path == "/v1/responses":
         return essence_of_response(answer)
+    if path == "/v1/embeddings":
+        return {"data": answer.body["data"], "prompt_tokens": answer.body["usage"]["prompt_tokens"]}
     if answer.events is None:
         whole = answer.body
     else:

@@ -64,7 +64,7 @@ class Server:
     def stop(self):
         """The exit status after SIGTERM."""
         self.process.terminate()
-        status = self.process.wait(timeout=120)
+        status = self.process.wait(timeout=900)
         self.process.stdout.close()
         self.log.close()
         return status
