@@ -26,6 +26,8 @@ struct RankState {
   std::string device;  // "cpu:0", "cuda:2"
   Range layers;
   RankBytes planned, allocated;
+  // Used: what all ranks of all models of the process hold on the device, recorded graphs included; not what other processes
+  // hold.
   std::optional<int64_t> deviceUsedBytes, deviceTotalBytes;
   int64_t loadBytesDone = 0, loadBytesTotal = 0;
 };
@@ -42,12 +44,12 @@ struct EngineState {
 
 // One point of the live charts. Rates are over the interval since the last sample.
 struct MetricsSample {
-  double time = 0;                     // seconds since the epoch
+  double time = 0;  // seconds since the epoch
   double intervalSeconds = 0;
   double generatedTokensPerSecond = 0;
   double promptTokensPerSecond = 0;
-  std::vector<double> ttftMs;          // of each request that got its first token in the interval
-  std::vector<double> itlMs;           // mean gap of each request that got tokens in the interval
+  std::vector<double> ttftMs;  // of each request that got its first token in the interval
+  std::vector<double> itlMs;   // mean gap of each request that got tokens in the interval
   int64_t kvBlocksTotal = 0, kvBlocksFree = 0;
   int64_t requestsRunning = 0, requestsWaiting = 0, requestsFinished = 0;
   std::vector<std::optional<int64_t>> deviceUsedBytes;  // by rank; for stacked charts with RankState's allocated parts

@@ -203,9 +203,11 @@ void Generation::takeAnswer(Choice& choice, std::string reasoning, std::string t
 void Generation::endChoice(Choice& choice, std::string reason) {
   if (m_request.chat) {
     addAnswer(choice, choice.reasoningReader.finish());
+    // Where Harmony's end of a call is not in the text, only a stop string cuts one off.
+    choice.isCallCut = reason == "stop" && choice.reader.isInCall() && (choice.stops.found() || !m_request.frame.isHarmony);
     choice.reader.finish();
     addAnswer(choice, {});
-    if (choice.reader.calls() > 0 && reason == "stop") reason = "tool_calls";
+    if (choice.reader.calls() > 0 && reason == "stop" && !choice.isCallCut) reason = "tool_calls";
   }
   choice.finished = true;
   choice.finishReason = std::move(reason);

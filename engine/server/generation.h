@@ -59,6 +59,7 @@ class Generation : public std::enable_shared_from_this<Generation> {
     TokenIds tokens;
     std::vector<Logprob> logprobs;
     std::vector<std::vector<TokenLogprob>> promptLogprobs;
+    bool isCallCut = false;  // a stop string or token came within the arguments of its last call
     bool begun = false, begunSent = false, finished = false, finishSent = false;
     std::string finishReason;
     std::string stopReason = "null";  // JSON: the stop string, the stop token or null

@@ -76,7 +76,7 @@ std::string ResponseGeneration::object(std::string_view status, const ApiError* 
 
 std::string ResponseGeneration::finish() {
   const std::string_view status = finalStatus();
-  m_output.finish(status == "completed" ? "completed" : "incomplete");
+  m_output.finish(status == "completed" && !m_choices.front().isCallCut ? "completed" : "incomplete");
   const ApiError stopped{500, "The engine stopped before the answer was whole.", {}, "internal_error", {}};
   std::string response = object(status, status == "failed" ? &stopped : nullptr);
   if (m_isStored) m_store->put(m_id, {response, dumpJson(m_items), dumpJson(m_output.items()), m_output.itemIds()});

@@ -39,6 +39,10 @@ class ToolCallReader {
   bool isReasoning() const { return m_state == State::Message && m_channel == "analysis"; }
   std::vector<Part> takeParts();
   size_t calls() const { return m_calls; }
+  // The arguments of the last call go on; in Harmony, whose calls end with the text, up to finish() and beyond.
+  bool isInCall() const {
+    return m_state == State::Key || m_state == State::Arguments || (m_state == State::Message && m_inCall);
+  }
 
  private:
   enum class State { Seek, Name, Key, Arguments, Text, Call, Whole, Header, Message };

@@ -143,6 +143,32 @@ class ResponsesTest : public QObject {
     QVERIFY(withoutIds(events.back()["response"]["output"]) == withoutIds(answer["output"]));
   }
 
+  // Whoever reads that a call is whole parses its arguments.
+  void aCallThatAStopStringCutsIsNotWhole() {
+    FakeServer server(R"([{"name": "look", "arguments": {"at": 7}}])");
+    const Json tools = Json::parse(kTools);
+    Json chatTools = Json::array();
+    chatTools.push_back({{"type", "function"}, {"function", {{"name", "look"}, {"parameters", tools[0]["parameters"]}}}});
+    for (const bool isCut : {true, false}) {
+      const Json stop = isCut ? "7" : "}]";  // the latter behind the arguments
+      const Json answer =
+          parsed(server.post(kPath, body({{"tools", tools}, {"tool_choice", "required"}, {"stop", Json::array({stop})}})));
+      QVERIFY2(answer.contains("output"), answer.dump().c_str());
+      QCOMPARE(answer["output"][0]["arguments"].get<std::string>(), std::string(isCut ? "{\"at\": " : "{\"at\": 7}"));
+      QCOMPARE(answer["output"][0]["status"].get<std::string>(), std::string(isCut ? "incomplete" : "completed"));
+      for (const bool stream : {false, true}) {
+        const RawResponse chat =
+            server.post("/v1/chat/completions", {{"messages", Json::array({{{"role", "user"}, {"content", "x"}}})},
+                                                 {"tools", chatTools},
+                                                 {"tool_choice", "required"},
+                                                 {"stop", stop},
+                                                 {"stream", stream}});
+        const std::string reason = isCut ? R"("finish_reason":"stop")" : R"("finish_reason":"tool_calls")";
+        QVERIFY2(chat.body.find(reason) != std::string::npos, chat.body.c_str());
+      }
+    }
+  }
+
   void reasoningIsAnItemOfItsOwn() {
     FakeServer server("<think>\nTwo and two.\n</think>\n\nFour.", {}, std::chrono::microseconds(50), "... </think> ...");
     const Json answer = parsed(server.post(kPath, body()));

@@ -255,7 +255,7 @@ def check_free(path, body, answer):
         if kept["completion_tokens"] > body["n"] * body["max_tokens"]:
             raise ValueError(f"{kept['completion_tokens']} tokens of {body['n']} choices with at most {body['max_tokens']}")
         for choice in kept["choices"]:
-            if "response_format" in body and choice["finish_reason"] == "stop":
+            if "response_format" in body and choice["finish_reason"] == "stop" and choice["stop_reason"] is None:  # no stop string cut it
                 person = json.loads(choice["content"])
                 if set(person) != {"name", "age", "likes"} or not 0 <= person["age"] <= 120 or len(person["name"]) > 10:
                     raise ValueError(f"not in the form that was asked for: {person}")
