@@ -124,9 +124,10 @@ void Generation::apply(Choice& choice, GenerationUpdate&& update) {
   if (choice.finished) return;
   if (update.finish == FinishReason::Error)
     return failed({500, update.error.empty() ? "The engine failed." : update.error, {}, "internal_error", {}});
-  // The engine ended before it answered: no answer, not an empty one. What was made until then is answered below.
+  // The engine ended before it answered: no answer, not an empty one. Text that was made until then is answered below, with its
+  // reason; vectors have none.
   const bool isNothing = std::none_of(m_choices.begin(), m_choices.end(), [](const Choice& each) { return each.begun; });
-  if (update.finish == FinishReason::Abort && update.tokens.empty() && isNothing)
+  if (update.finish == FinishReason::Abort && (m_request.pooling || (update.tokens.empty() && isNothing)))
     return failed(m_model->whyNotReady().value_or(
         ApiError{503, "The engine stopped before the answer.", {}, "service_unavailable", "engine_stopping"}));
   choice.begun = true;

@@ -184,6 +184,15 @@ class EmbeddingsTest : public QObject {
                                  "00008040"));
   }
 
+  // An engine that is unloaded in the middle leaves some vectors out: that is no answer.
+  void someOfTheVectorsAreNone() {
+    FakeServer server("x", {}, std::chrono::microseconds(200), "lines", EmbeddingConfig{Pooling::Last, false});
+    server.service.endAfterVectors(1);
+    const RawResponse response = server.post("/v1/embeddings", {{"input", {"a", "b", "c"}}});
+    QCOMPARE(response.status, 503);
+    QVERIFY2(parsed(response)["error"]["code"] == "engine_stopping", response.body.c_str());
+  }
+
   void normalizesAndCuts() {
     FakeServer server("x", {}, std::chrono::microseconds(200), "lines", EmbeddingConfig{Pooling::Mean, true});
     auto vectorOf = [&](const Json& more) {

@@ -144,6 +144,11 @@ class FakeService final : public GenerationService {
     std::lock_guard lock(m_mutex);
     m_ranks = std::move(ranks);
   }
+  // Requests for vectors after so many are given up, as by an engine that ends.
+  void endAfterVectors(int vectors) {
+    std::lock_guard lock(m_mutex);
+    m_vectorsLeft = vectors;
+  }
   // Every running request ends with this error after so many tokens.
   void failAfter(int tokens, std::string error) {
     std::lock_guard lock(m_mutex);
@@ -196,6 +201,10 @@ class FakeService final : public GenerationService {
       return update;
     }
     if (active.request.pooling) {  // the prompt's length in tokens, its last token, 3 and 4
+      if (m_vectorsLeft-- == 0) {
+        update.finish = FinishReason::Abort;
+        return update;
+      }
       update.embedding = {static_cast<float>(active.request.prompt.size()), static_cast<float>(active.request.prompt.back()), 3,
                           4};
       update.finish = FinishReason::Stop;
@@ -268,6 +277,7 @@ class FakeService final : public GenerationService {
   std::condition_variable m_changed;
   std::map<RequestId, Active> m_active;
   std::vector<RankState> m_ranks;
+  int m_vectorsLeft = -1;  // below 0: all
   std::vector<GenerationRequest> m_submitted;
   RequestId m_lastId = 0;
   size_t m_cancelled = 0;
