@@ -391,7 +391,11 @@ void LayoutEvaluator::predict(LayoutPlan& plan, const ReplicaPlan& replica, int6
     running = std::min(running, options.maxNumSeqs);
   if (blocks > 0) {
     const auto held = [&](int64_t many) { return blocksFor(replica, inputLen + ceilDiv(outputLen, 2), many) <= blocks; };
-    if (!held(running)) running = std::max<int64_t>(1, largestNumber(running, held));
+    if (!held(running)) running = largestNumber(running, held);
+    if (running == 0) {
+      plan.predicted.source = "unknown: the KV cache does not hold one request";
+      return;
+    }
   }
   const auto [found, isNew] = m_predictions.try_emplace({plan.tp, plan.pp, requests, running, slowest});
   if (isNew) {

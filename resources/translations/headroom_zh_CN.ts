@@ -548,6 +548,10 @@
         <translation>未知：权重放不下</translation>
     </message>
     <message>
+        <source>unknown: the KV cache does not hold one request</source>
+        <translation>未知：KV 缓存放不下一个请求</translation>
+    </message>
+    <message>
         <source>TP sizes that work: %1</source>
         <translation>可用的 TP 大小：%1</translation>
     </message>

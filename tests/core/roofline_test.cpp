@@ -105,6 +105,13 @@ class RooflineTest : public QObject {
     }
   }
 
+  // Where the cache does not hold one request, there is no speed to tell.
+  void aCacheThatHoldsNoRequestHasNoSpeed() {
+    const Prediction none = predictionOf("meta-llama/Llama-2-7b-hf", "1xRTX 4080", "vllm@0.24.0", 1, 4, 3000, 512);
+    QVERIFY(!none.itlMs && !none.throughputTokensPerSecond && !none.ttftMs);
+    QCOMPARE(none.source, std::string("unknown: the KV cache does not hold one request"));
+  }
+
   // Until 0.14 the host of vLLM works between two steps, longer with more requests.
   void anOlderHostStandsBetweenSteps() {
     const auto itl = [](const char* engine, int64_t clients) {

@@ -198,6 +198,7 @@ constexpr const char* kTemplates[] = {
     QT_TRANSLATE_NOOP("Core", "KV cache %1 for %2 request of %3 tokens"),
     QT_TRANSLATE_NOOP("Core", "KV cache %1 for %2 requests of %3 tokens"),
     QT_TRANSLATE_NOOP("Core", "unknown: the weights do not fit"),
+    QT_TRANSLATE_NOOP("Core", "unknown: the KV cache does not hold one request"),
     QT_TRANSLATE_NOOP("Core", "TP sizes that work: %1"),
     QT_TRANSLATE_NOOP("Core", "TP=%1 with PP=%2 uses all %3 GPUs; %4"),
     QT_TRANSLATE_NOOP("Core", "%1 replicas of %2"),
