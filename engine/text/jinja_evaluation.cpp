@@ -247,8 +247,10 @@ Value repeated(const Value& a, int64_t times) {
   if (a.isString()) {
     if (a.string().empty()) return a;
     checkSize(times > static_cast<int64_t>(kMostBytes) ? kMostBytes + 1 : a.string().size() * static_cast<size_t>(times));
-    std::string out;
-    for (int64_t i = 0; i < times; ++i) out += a.string();
+    const size_t size = a.string().size() * static_cast<size_t>(times);
+    std::string out = times ? a.string() : std::string();
+    out.reserve(size);
+    while (out.size() < size) out.append(out, 0, std::min(out.size(), size - out.size()));
     return Value(std::move(out));
   }
   if (a.items().empty()) return a;
