@@ -235,7 +235,9 @@ void askForTokens(Bench& bench) {
   for (const PlannedRequest& request : randomLoad(1, {2000, 1, 0, LengthDistribution::Uniform, 0}, {}, 1))
     text = std::get<std::string>(request.prompt);
   const auto answer = fetch(bench.client, "POST", "/tokenize",
-                            Json{{"model", bench.model}, {"prompt", text}, {"add_special_tokens", false}}.dump(), stopAsked);
+                            Json{{"model", bench.model}, {"prompt", text}, {"add_special_tokens", false}}.dump(
+                                -1, ' ', false, Json::error_handler_t::replace),
+                            stopAsked);
   if (!answer || answer->status != 200) return;
   const Json json = readJsonText<Json>(answer->body);
   if (!json.is_object() || !json.contains("tokens") || !json["tokens"].is_array()) return;
@@ -359,8 +361,7 @@ Result<BenchReport> measure(Bench& bench) {
 }
 
 int writeReport(const BenchReport& report, const BenchArguments& arguments) {
-  const std::string text = arguments.format == "json"
-                               ? reportJson(report).dump(2, ' ', false, Json::error_handler_t::replace) + "\n"
+  const std::string text = arguments.format == "json"  ? reportText(reportJson(report)) + "\n"
                            : arguments.format == "csv" ? csvText(report)
                                                        : tableText(report);
   if (arguments.output.empty()) {

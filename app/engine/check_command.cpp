@@ -124,7 +124,7 @@ int runCheck(const Options& options) {
     nlohmann::json list = nlohmann::json::array();
     for (const PreflightCheck& check : checks)
       list.push_back({{"id", check.id}, {"state", checkStateName(check.state)}, {"found", check.found}, {"fix", check.fix}});
-    fmt::print("{}\n", nlohmann::json({{"schema", "headroom.check/1"}, {"ready", !failed}, {"checks", list}}).dump(2));
+    fmt::print("{}\n", reportText(nlohmann::json{{"schema", "headroom.check/1"}, {"ready", !failed}, {"checks", list}}));
   } else {
     for (const PreflightCheck& check : checks) {
       fmt::print("{} {:<16}{}\n", symbolOf(check.state), check.id, check.found);

@@ -28,6 +28,12 @@ void addCheckCommand(CLI::App& app, Run& run);
 void addTokenizeCommand(CLI::App& app, Run& run);
 void addRenderCommand(CLI::App& app, Run& run);
 
+// A report's text. Names of files and what logs say may hold bytes that are no UTF-8; JSON holds none.
+template <class Json>
+std::string reportText(const Json& report) {
+  return report.dump(2, ' ', false, Json::error_handler_t::replace);
+}
+
 // Prints one line on stderr ("headroom-engine: …") and returns `status`.
 int fail(int status, const std::string& message);
 

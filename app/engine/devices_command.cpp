@@ -131,7 +131,7 @@ int runDevices(const Options& options) {
   settings.count = options.count;
   const FoundDevices found = engine::findDevices(settings);
   if (options.format == "json") {
-    fmt::print("{}\n", devicesJson(found).dump(2));
+    fmt::print("{}\n", reportText(devicesJson(found)));
   } else {
     printTable(found);
     printReadings();

@@ -51,7 +51,7 @@ int runDiagnose(const Options& options) {
                                  {"lines", diagnosis.lines},
                                  {"findings", findings},
                                  {"unknown", diagnosis.unknown ? findingJson(*diagnosis.unknown) : nlohmann::json()}};
-    fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+    fmt::print("{}\n", reportText(json));
     return kDone;
   }
   if (!diagnosis.engine.empty()) fmt::print("a log of {}, {} lines\n\n", diagnosis.engine, diagnosis.lines);

@@ -248,7 +248,7 @@ Status storeCorrection(const std::string& key, const MemoryCorrection& correctio
   beside += ".new";
   {
     std::ofstream file(beside);
-    file << all.dump(2) << "\n";
+    file << reportText(all) << "\n";
     if (!file.flush()) return failure(beside.string(), "a file that cannot be written", "room and permission");
   }
   std::filesystem::rename(beside, path, error);
@@ -322,7 +322,7 @@ int runCalibrate(const PlanArguments& arguments, const ModelSource& model, const
                            {"correction", correction ? correctionToJson(*correction) : nlohmann::json()},
                            {"kept_under", correction ? nlohmann::json(key) : nlohmann::json()},
                            {"kv_tokens_after", after && after->kvTokens ? nlohmann::json(*after->kvTokens) : nlohmann::json()}};
-    fmt::print("{}\n", json.dump(2));
+    fmt::print("{}\n", reportText(json));
     return kDone;
   }
   fmt::print("{} {}, TP={} PP={}{}\n\n  {:<16}{:>18}{:>18}{:>10}\n", engineName(log->engine.kind), log->engine.version, tp, pp,
@@ -361,7 +361,7 @@ int runWish(const PlanArguments& arguments, const ModelSource& model, const Plan
   Result<WishReport> report = searchMachines(model, options, wish, cards);
   if (!report) return fail(kBadInput, report.error().message());
   if (arguments.format == "json") {
-    fmt::print("{}\n", wishToJson(*report, options, wish).dump(2));
+    fmt::print("{}\n", reportText(wishToJson(*report, options, wish)));
     return kDone;
   }
   fmt::print("{} under {}: the smallest machines of the catalog that grant it\n\n", model.config.name, engineName(options.engine.kind));
@@ -487,7 +487,7 @@ int runPlan(const PlanArguments& arguments) {
   if (arguments.format == "json") {
     nlohmann::json json = planToJson(*report, arguments.model);
     if (!answers.empty()) json["comparison"] = comparisonToJson(answers);
-    fmt::print("{}\n", json.dump(2));
+    fmt::print("{}\n", reportText(json));
   } else {
     printTable(*report, arguments.model);
     if (!answers.empty()) printComparison(answers);

@@ -63,7 +63,7 @@ int runSelftest(const Options& options) {
     nlohmann::json json = {{"schema", "headroom.selftest/1"}, {"device", summary->device}, {"failed", summary->failed}, {"rows", rows}};
     json["copy_gb_per_s"] = summary->copyGBs ? nlohmann::json(*summary->copyGBs) : nlohmann::json(nullptr);
     json["gemm_tflops"] = summary->gemmTflops ? nlohmann::json(*summary->gemmTflops) : nlohmann::json(nullptr);
-    fmt::print("{}\n", json.dump(2));
+    fmt::print("{}\n", reportText(json));
   } else {
     fmt::print("\n{}: {} of {} checks failed", summary->device, summary->failed, summary->checks);
     if (summary->copyGBs) fmt::print("; copies run at {:.1f} GB/s", *summary->copyGBs);

@@ -2,6 +2,7 @@
 // headroom-engine serve as a process: its ready line, exit states, signals, and the one line that says what is wrong.
 #include "tests/support/raw_http_client.h"
 
+#include <QTemporaryDir>
 #include <QtTest>
 
 #include <signal.h>
@@ -151,6 +152,25 @@ class ServeCommandTest : public QObject {
 
   // A rank that dies while it serves: whoever waits hears why, and the process ends with the reason as its last line.
   // A full disk is told, whatever was to be printed.
+  // A log whose model's name is no UTF-8, as JSON.
+  void reportsAnyBytes() {
+    QTemporaryDir folder;
+    QFile log(folder.filePath("start.log"));
+    QVERIFY(log.open(QIODevice::WriteOnly));
+    log.write("INFO vllm engine v0.8.1 model='\xFF\xFE'\nINFO GPU KV cache size: 1,000 tokens\n");
+    log.close();
+    QProcess process;
+    QProcessEnvironment environment = QProcessEnvironment::systemEnvironment();
+    environment.insert("HEADROOM_CALIBRATION", folder.filePath("calibration.json"));
+    process.setProcessEnvironment(environment);
+    process.start(QStringLiteral(HEADROOM_BIN_DIR "/headroom-engine"),
+                  {"plan", kModel, "--gpus", "2x24GiB", "--calibrate", log.fileName(), "--format", "json"});
+    QVERIFY(process.waitForFinished());
+    QVERIFY2(process.exitStatus() == QProcess::NormalExit && process.exitCode() == 0, process.readAllStandardError().constData());
+    const json report = json::parse(process.readAllStandardOutput().toStdString());
+    QCOMPARE(report["model"].get<std::string>(), std::string("\xEF\xBF\xBD\xEF\xBF\xBD"));
+  }
+
   void saysThatOutputCannotBeWritten_data() {
     QTest::addColumn<QStringList>("arguments");
     QTest::newRow("plan") << QStringList{"plan", "Qwen/Qwen2.5-72B-Instruct", "--gpus", "6xA800-80GB"};
