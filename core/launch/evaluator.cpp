@@ -150,6 +150,8 @@ LayoutEvaluator::LayoutEvaluator(const ModelSource& model, const CondensedModel&
   context.tokensPerRequest = headroom::tokensPerRequest(options);
   context.layers = model.config.layerCount();
   context.positions = model.config.maxPositionEmbeddings;
+  context.concurrency = std::max<int64_t>(1, options.concurrency);
+  context.quantized = model.config.quantization.has_value();
   const std::vector<LayerSpec>& layers = model.config.layers;
   for (size_t i = 0; i < layers.size(); ++i) {
     const auto found =
@@ -287,7 +289,6 @@ int64_t LayoutEvaluator::fillMemory(LayoutPlan& plan, const std::shared_ptr<cons
   plan.kvTokens = replica.tokensByUnits ? blocks / replica.unitGroups * replica.unitTokens
                                         : static_cast<int64_t>(*plan.maxConcurrency * static_cast<double>(context.maxModelLen));
   plan.memoryProvenance = m_memoryProvenance;
-  fillAnswers(plan, twin, requests, blocks);
   plan.headroom = least;
   const MachineGpu& gpu = context.gpus[tightestGpu];
   plan.limitingGpu = gpu.index;
@@ -298,41 +299,59 @@ int64_t LayoutEvaluator::fillMemory(LayoutPlan& plan, const std::shared_ptr<cons
              kTightShare * replica.utilization * static_cast<double>(gpu.totalMemory.count())) {
     plan.verdict = Verdict::Tight;
   }
-  const std::shared_ptr<const GridContext> shared = m_context;
-  if (plan.verdict != Verdict::Fits) {
-    const bool fits = plan.verdict == Verdict::Tight;
-    plan.reasons = LazyList<Reason>::madeBy([shared, twin, tightest, tightestGpu, requests, left = *least, fits] {
-      return std::vector<Reason>{fitReason(*shared, *twin, *tightest, shared->gpus[tightestGpu], requests, left, fits)};
-    });
-  }
+  const auto details = std::make_shared<LayoutDetails>();
+  details->context = m_context;
+  details->replica = twin;
+  details->dp = plan.dp;
+  details->requests = requests;
+  details->blocks = blocks;
+  details->tightest = tightest;
+  details->tightestGpu = tightestGpu;
+  details->left = *least;
+  if (plan.verdict != Verdict::Fits) plan.reasons = LazyList<Reason>::standingIn(details, &LayoutDetails::reasons);
+  plan.ranks = LazyList<RankPlan>::standingIn(details, &LayoutDetails::ranks);
+  plan.answers = LazyList<LayoutAnswers>::standingIn(details, &LayoutDetails::answers);
+  plan.contextSeries = LazyList<ContextPoint>::standingIn(details, &LayoutDetails::series);
+  if (twin->costs) plan.partition = LazyList<PartitionAdvice>::standingIn(details, &LayoutDetails::partition);
+  plan.waste = LazyList<WasteItem>::standingIn(details, &LayoutDetails::waste);
   checkFreeAtStart(plan, replica);
-  plan.ranks = LazyList<RankPlan>::madeBy([shared, twin, blocks, dp = plan.dp] {
-    std::vector<RankPlan> ranks(static_cast<size_t>(twin->tp) * twin->pp * dp);
-    for (size_t i = 0; i < ranks.size(); ++i) {
-      const int within = static_cast<int>(i) % (twin->tp * twin->pp), stage = within / twin->tp, tpRank = within % twin->tp;
-      const PartBytes& part = twin->part(stage, tpRank);
-      RankPlan& rank = ranks[i];
-      rank.slice = (*twin->tpSlices)[tpRank];
-      rank.slice.rank = static_cast<int>(i);
-      rank.slice.replica = static_cast<int>(i) / (twin->tp * twin->pp);
-      rank.slice.stage = stage;
-      rank.slice.tpRank = tpRank;
-      rank.slice.gpu = shared->order[i];
-      rank.slice.layers = twin->stages[stage];
-      rank.slice.embeds = stage == 0;
-      rank.slice.projects = stage == twin->pp - 1;
-      const MachineGpu& gpuOfRank = shared->gpus[rank.slice.gpu];
-      rank.weights = part.weights;
-      rank.activations = part.activations;
-      rank.graphs = part.graphs;
-      rank.runtime = part.runtime;
-      if (gpuOfRank.spec.hostDevice && shared->engine == EngineKind::Headroom) rank.graphs = rank.runtime = Bytes();
-      rank.kvCache = part.cacheFixed + part.cacheUnit * blocks;
-      rank.headroom = budgetOf(*shared, gpuOfRank, *twin, part) - part.taken() - part.cacheUnit * part.unitsNeeded;
-    }
-    return ranks;
-  });
   return blocks;
+}
+
+std::vector<Reason> LayoutDetails::fitReasons() const {
+  const bool fits = left.count() >= 0;
+  Reason reason = fitReason(*context, *replica, *tightest, context->gpus[tightestGpu], requests, left, fits);
+  if (!fits) reason.fix = fix();
+  return {std::move(reason)};
+}
+
+std::vector<RankPlan> LayoutDetails::rankPlans() const {
+  const int each = replica->tp * replica->pp;
+  std::vector<RankPlan> made(static_cast<size_t>(each) * dp);
+  for (size_t i = 0; i < made.size(); ++i) {
+    const int within = static_cast<int>(i) % each, stage = within / replica->tp, tpRank = within % replica->tp;
+    const PartBytes& part = replica->part(stage, tpRank);
+    RankPlan& rank = made[i];
+    rank.slice = (*replica->tpSlices)[tpRank];
+    rank.slice.rank = static_cast<int>(i);
+    rank.slice.replica = static_cast<int>(i) / each;
+    rank.slice.stage = stage;
+    rank.slice.tpRank = tpRank;
+    rank.slice.gpu = context->order[i];
+    rank.slice.layers = replica->stages[stage];
+    rank.slice.embeds = stage == 0;
+    rank.slice.projects = stage == replica->pp - 1;
+    const MachineGpu& gpu = context->gpus[rank.slice.gpu];
+    rank.weights = part.weights;
+    rank.activations = part.activations;
+    rank.graphs = part.graphs;
+    rank.runtime = part.runtime;
+    if (gpu.spec.hostDevice && context->engine == EngineKind::Headroom) rank.graphs = rank.runtime = Bytes();
+    rank.kvCache = part.cacheFixed + part.cacheUnit * blocks;
+    rank.budget = budgetOf(*context, gpu, *replica, part);
+    rank.headroom = *rank.budget - part.taken() - part.cacheUnit * part.unitsNeeded;
+  }
+  return made;
 }
 
 void LayoutEvaluator::checkFreeAtStart(LayoutPlan& plan, const ReplicaPlan& replica) const {

@@ -87,8 +87,45 @@ struct GridContext {
   int64_t maxModelLen = 0, tokensPerRequest = 0;
   std::vector<int> acceptedTp;
   int64_t layers = 0;
-  bool pipeline = true;   // stages are accepted at all
-  int64_t positions = 0;  // that the model was made for; 0: unknown
+  bool pipeline = true;          // stages are accepted at all
+  int64_t positions = 0;         // that the model was made for; 0: unknown
+  int64_t concurrency = 1;       // requests at once, all replicas together
+  bool quantized = false;        // the checkpoint is
+  bool lengthIsLowered = false;  // to what fits: it follows the other options
+  std::string fitting;           // words on the smallest layout that fits; empty: none does
+};
+
+// What is asked of one layout after its plan; each list is made when it is first read.
+struct LayoutDetails {
+  std::shared_ptr<const GridContext> context;
+  std::shared_ptr<const ReplicaPlan> replica;
+  int dp = 1;
+  int64_t requests = 1;  // at once on a replica
+  int64_t blocks = 0;    // that each rank has
+  // The rank with the least headroom.
+  const PartBytes* tightest = nullptr;
+  int tightestGpu = 0;
+  Bytes left;
+
+  std::vector<Reason> fitReasons() const;
+  // What would make it fit, in words: fewer requests or a shorter context, a larger share of the memory, a smaller layout.
+  std::string fix() const;
+  std::vector<RankPlan> rankPlans() const;
+  std::vector<LayoutAnswers> layoutAnswers() const;
+  std::vector<ContextPoint> contextPoints() const;
+  std::vector<PartitionAdvice> partitionAdvice() const;
+  std::vector<WasteItem> wasteItems() const;
+
+  template <class T, std::vector<T> (LayoutDetails::*make)() const>
+  static std::vector<T> made(const void* details) {
+    return (static_cast<const LayoutDetails*>(details)->*make)();
+  }
+  LazyList<Reason>::Place reasons{this, &made<Reason, &LayoutDetails::fitReasons>};
+  LazyList<RankPlan>::Place ranks{this, &made<RankPlan, &LayoutDetails::rankPlans>};
+  LazyList<LayoutAnswers>::Place answers{this, &made<LayoutAnswers, &LayoutDetails::layoutAnswers>};
+  LazyList<ContextPoint>::Place series{this, &made<ContextPoint, &LayoutDetails::contextPoints>};
+  LazyList<PartitionAdvice>::Place partition{this, &made<PartitionAdvice, &LayoutDetails::partitionAdvice>};
+  LazyList<WasteItem>::Place waste{this, &made<WasteItem, &LayoutDetails::wasteItems>};
 };
 
 // GPU memory that the parts may fill, by the engine's own rule.
@@ -114,6 +151,8 @@ class LayoutEvaluator {
                   const ResolvedOptions& options);
   virtual ~LayoutEvaluator() = default;
   LayoutPlan evaluate(int tp, int pp, int dp);
+  // What layouts that do not fit are told of others: "TP=4 (4 GPUs) fits". Before any reason is read.
+  void setFitting(std::string words) { m_context->fitting = std::move(words); }
 
  protected:
   // Why the engine does not take the sizes, or the warnings that go with them.
@@ -156,7 +195,6 @@ class LayoutEvaluator {
   Provenance m_memoryProvenance = Provenance::Modelled;
 
  private:
-  void fillAnswers(LayoutPlan& plan, const std::shared_ptr<const ReplicaPlan>& replica, int64_t requests, int64_t blocks) const;
   // Gives the blocks of the KV cache that every rank of the replica has room for.
   int64_t fillMemory(LayoutPlan& plan, const std::shared_ptr<const ReplicaPlan>& replica, int64_t requests);
   // vLLM's own check of the free memory, where what other processes hold is known.

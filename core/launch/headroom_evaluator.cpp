@@ -28,15 +28,17 @@ class HeadroomEvaluator : public LayoutEvaluator {
     if (!model.config.missingInEngine.empty()) {
       std::string missing;
       for (const std::string& part : model.config.missingInEngine) missing += (missing.empty() ? "" : ", ") + part;
-      m_missing = LazyList<Reason>{{"headroom.missing", "the engine cannot run this model yet: " + missing, "plan with another --engine"}};
+      m_missing = LazyList<Reason>{
+          {"headroom.missing", "the engine cannot run this model yet: " + missing, "plan with another --engine"}};
     }
     const bool onHost = machine.isHostOnly();
     if (const TensorEntry* other = onHost ? nullptr : heldByNoCudaDevice(condensed.model(), m_limits.computeDType);
         other && m_missing.empty()) {
       const DType type = loadedDType(*other, m_limits.computeDType);
-      m_missing = LazyList<Reason>{{"headroom.cuda_types",
-                                    fmt::format("{} has element type {}, expected on CUDA devices {}", other->name, dtypeName(type), kCudaTypes),
-                                    "open the model in another quantization, or serve it with --device cpu"}};
+      m_missing = LazyList<Reason>{
+          {"headroom.cuda_types",
+           fmt::format("{} has element type {}, expected on CUDA devices {}", other->name, dtypeName(type), kCudaTypes),
+           "open the model in another quantization, or serve it with --device cpu"}};
     }
   }
 
@@ -51,12 +53,17 @@ class HeadroomEvaluator : public LayoutEvaluator {
       if (!accept(tp, stages, 1).refusal) fits = std::max(fits, tokensThatFit(tp, stages, positions));
     }
     setLength(fits > 0 ? std::min(positions, std::max(fits, least)) : positions);
+    m_context->lengthIsLowered = m_limits.maxModelLen < positions;
     return m_limits.maxModelLen;
   }
 
  protected:
   Acceptance accept(int tp, int pp, int) override {
     Acceptance acceptance;
+    if (!m_missing.empty()) {
+      acceptance.refusal = m_missing;
+      return acceptance;
+    }
     const ModelConfig& config = m_model.config;
     if (pp > config.layerCount() || !ranksOf(tp).slices) {
       const Error error = m_splitter.layout(tp, pp, 1).error();
@@ -66,7 +73,6 @@ class HeadroomEvaluator : public LayoutEvaluator {
                             fmt::format("{}: {}, expected {}", error.where, error.found, error.expected), error.next}};
       return acceptance;
     }
-    if (!m_missing.empty()) acceptance.refusal = m_missing;
     return acceptance;
   }
 
@@ -297,13 +303,13 @@ class HeadroomEvaluator : public LayoutEvaluator {
   HeadroomSplitter m_splitter;
   WeightTable m_table;
   const bool m_keepsStates = keepsStates(m_model.config);
-  LazyList<Reason> m_missing;  // refuses every layout, as serve does
+  LazyList<Reason> m_missing;                 // refuses every layout, as serve does
   std::map<uint64_t, ModelConfig> m_configs;  // by kinds: one layer of each
   std::map<int, Ranks> m_ranks;
   std::map<int, std::vector<Range>> m_stages;
   std::map<std::tuple<int, int, int, uint64_t>, Bytes> m_activations;  // by tp, class, place and kinds
   std::map<std::tuple<int, int, int, int64_t>, std::shared_ptr<const ReplicaPlan>> m_replicas;
-  Bytes m_blockTable;  // of one more block a sequence
+  Bytes m_blockTable;                     // of one more block a sequence
   std::vector<int64_t> m_held, m_widths;  // of the rank that was measured last
 };
 

@@ -107,6 +107,12 @@ int64_t requestsPerServer(const ResolvedOptions& options, int dp) {
   return ceilDiv(std::max<int64_t>(1, options.concurrency), dp);
 }
 
+// The limits of a step that were asked for.
+void addLimits(CommandText& command, const ResolvedOptions& options, const char* sequences, const char* tokens) {
+  if (options.asksNumSeqs) command.option(sequences, std::to_string(options.maxNumSeqs), "sequences in one step");
+  if (options.asksBatchedTokens) command.option(tokens, std::to_string(options.maxNumBatchedTokens), "tokens in one step");
+}
+
 // As servers spell them: 8-bit floats have their own names.
 std::string cacheName(DType type) {
   return type == DType::F8E4M3 ? "fp8_e4m3" : type == DType::F8E5M2 ? "fp8_e5m2" : std::string(dtypeName(type));
@@ -168,6 +174,7 @@ LaunchCommand vllmCommand(const PlanReport& report, const LayoutPlan& layout, co
   command.option("--max-model-len", std::to_string(options.maxModelLen), "tokens of one request, prompt and answer");
   command.option("--gpu-memory-utilization", fmt::format("{:g}", options.gpuMemoryUtilization),
                  "share of each GPU that vLLM may take");
+  addLimits(command, options, "--max-num-seqs", "--max-num-batched-tokens");
   if (options.dtype != report.model.dtype)
     command.option("--dtype", std::string(dtypeName(options.dtype)), "type of weights and arithmetic");
   if (options.kvCacheDType != options.dtype) {
@@ -212,6 +219,11 @@ LaunchCommand sgLangCommand(const PlanReport& report, const LayoutPlan& layout, 
     command.option("--dist-init-addr", "FIRST_MACHINE:5000", "address of the first machine, as the others reach it");
   }
   command.option("--context-length", std::to_string(options.maxModelLen), "tokens of one request, prompt and answer");
+  if (options.asksUtilization)
+    command.option("--mem-fraction-static", fmt::format("{:g}", options.gpuMemoryUtilization),
+                   "share of each GPU's free memory for weights and KV cache");
+  addLimits(command, options, "--max-running-requests", "--chunked-prefill-size");
+  if (options.enforceEager) command.option("--disable-cuda-graph", "", "no CUDA graphs: less memory, slower decoding");
   if (options.kvCacheDType != options.dtype && dtypeInfo(options.kvCacheDType).blockBytes == 1)
     command.option("--kv-cache-dtype", cacheName(options.kvCacheDType), "type of the KV cache");
   if (options.dtype != report.model.dtype)
@@ -243,8 +255,14 @@ LaunchCommand tensorRtCommand(const PlanReport& report, const LayoutPlan& layout
   command.option("--tp_size", std::to_string(layout.sharedExperts ? layout.tp * layout.dp : layout.tp), "GPUs that share each layer");
   if (layout.pp > 1) command.option("--pp_size", std::to_string(layout.pp), "stages that follow one another");
   if (layout.ep > 1) command.option("--ep_size", std::to_string(layout.ep), "ranks that whole experts are dealt to");
-  if (layout.sharedExperts)
-    command.option("--extra_llm_api_options", "options.yaml", "a file with the line \"enable_attention_dp: true\": attention whole on each rank");
+  // What trtllm-serve takes from a file alone.
+  std::string lines;
+  const auto line = [&lines](const std::string& text) { lines += (lines.empty() ? "\"" : ", \"") + text + "\""; };
+  if (layout.sharedExperts) line("enable_attention_dp: true");
+  if (options.kvCacheDType != options.dtype) line("kv_cache_config: {dtype: fp8}");
+  if (options.enforceEager) line("cuda_graph_config: null");
+  if (!lines.empty()) command.option("--extra_llm_api_options", "options.yaml", "a file with the lines " + lines);
+  if (options.asksNumSeqs) command.option("--max_batch_size", std::to_string(options.maxNumSeqs), "sequences in one step");
   command.option("--max_seq_len", std::to_string(options.maxModelLen), "tokens of one request, prompt and answer");
   command.option("--max_num_tokens", std::to_string(options.maxNumBatchedTokens), "tokens in one step");
   command.option("--kv_cache_free_gpu_memory_fraction", fmt::format("{:g}", options.gpuMemoryUtilization),
@@ -285,6 +303,11 @@ LaunchCommand llamaCppCommand(const PlanReport& report, const LayoutPlan& layout
   if (each > 1) command.option("-sm", layout.tp > 1 ? "tensor" : "layer", "how devices share the model");
   if (layout.pp > 1) command.option("-ts", layers, "layers of each device, the output layer counted");
   if (layout.tp > 1) command.option("-fa", "on", "the tensor split needs flash attention");
+  if (options.enforceEager) command.variable("GGML_CUDA_DISABLE_GRAPHS", "1", "no CUDA graphs: less memory, slower decoding");
+  constexpr int64_t kBatch = 2048;  // -b, which a micro-batch cannot exceed
+  if (options.asksBatchedTokens && options.maxNumBatchedTokens > kBatch)
+    command.option("-b", std::to_string(options.maxNumBatchedTokens), "tokens in one step");
+  if (options.asksBatchedTokens) command.option("-ub", std::to_string(options.maxNumBatchedTokens), "tokens in one step");
   const int64_t requests = requestsPerServer(options, layout.dp);
   command.option("-c", std::to_string(options.maxModelLen * requests), "tokens of all requests together");
   command.option("-np", std::to_string(requests), "requests at once");
@@ -305,10 +328,20 @@ LaunchCommand lmDeployCommand(const PlanReport& report, const LayoutPlan& layout
   command.option("--tp", std::to_string(layout.tp), "GPUs that share each layer");
   if (layout.dp > 1) command.option("--dp", std::to_string(layout.dp), "replicas that share the requests");
   command.option("--session-len", std::to_string(options.maxModelLen), "tokens of one request, prompt and answer");
+  addLimits(command, options, "--max-batch-size", "--max-prefill-token-num");
+  if (options.dtype != report.model.dtype)
+    command.option("--dtype", std::string(dtypeName(options.dtype)), "type of weights and arithmetic");
   command.option("--cache-max-entry-count", fmt::format("{:g}", options.gpuMemoryUtilization),
                  "share of what the weights leave for the KV cache");
   command.inDocker("openmmlab/lmdeploy", "lmdeploy serve api_server", usesAll(report, layout) ? "" : gpuList(layout), model, 23333);
   return command.take();
+}
+
+// A model as engines take it: servers want the folder of a configuration, not its file.
+std::string startable(const std::string& model) {
+  if (!model.ends_with(".json")) return model;
+  const size_t slash = model.rfind('/');
+  return slash == std::string::npos ? "." : slash == 0 ? "/" : model.substr(0, slash);
 }
 
 }  // namespace
@@ -319,21 +352,32 @@ bool needsLayoutFile(const PlanReport& report, const LayoutPlan& layout) {
 
 std::optional<LaunchCommand> launchCommand(const PlanReport& report, const LayoutPlan& layout, const std::string& modelArgument) {
   if (layout.verdict == Verdict::Invalid) return std::nullopt;
-  switch (report.options.engine.kind) {
-    case EngineKind::Headroom:
-      return headroomCommand(report, layout, modelArgument);
-    case EngineKind::Vllm:
-      return vllmCommand(report, layout, modelArgument);
-    case EngineKind::SgLang:
-      return sgLangCommand(report, layout, modelArgument);
-    case EngineKind::TensorRtLlm:
-      return tensorRtCommand(report, layout, modelArgument);
-    case EngineKind::LlamaCpp:
-      return llamaCppCommand(report, layout, modelArgument);
-    case EngineKind::LmDeploy:
-      return lmDeployCommand(report, layout, modelArgument);
-  }
-  return std::nullopt;
+  // What was opened is not what was planned: a name to fill in stands for it.
+  constexpr const char* kAssumed = "QUANTIZED_CHECKPOINT";
+  const bool isAssumed = !report.assumedQuantization.empty();
+  const std::string model = isAssumed ? kAssumed : startable(modelArgument);
+  const auto made = [&]() -> std::optional<LaunchCommand> {
+    switch (report.options.engine.kind) {
+      case EngineKind::Headroom:
+        return headroomCommand(report, layout, model);
+      case EngineKind::Vllm:
+        return vllmCommand(report, layout, model);
+      case EngineKind::SgLang:
+        return sgLangCommand(report, layout, model);
+      case EngineKind::TensorRtLlm:
+        return tensorRtCommand(report, layout, model);
+      case EngineKind::LlamaCpp:
+        return llamaCppCommand(report, layout, model);
+      case EngineKind::LmDeploy:
+        return lmDeployCommand(report, layout, model);
+    }
+    return std::nullopt;
+  };
+  std::optional<LaunchCommand> command = made();
+  if (command && isAssumed)
+    command->explained.insert(command->explained.begin(), {kAssumed, fmt::format("a checkpoint of this model in {}: the plan assumes one",
+                                                                                 report.assumedQuantization)});
+  return command;
 }
 
 }  // namespace headroom

@@ -30,9 +30,6 @@ int64_t largestNumber(int64_t most, const std::function<bool(int64_t)>& good) {
 
 namespace {
 
-using Context = std::shared_ptr<const GridContext>;
-using Twin = std::shared_ptr<const ReplicaPlan>;
-
 // A rank of a kind on a GPU of a kind.
 struct Seat {
   const PartBytes* part = nullptr;
@@ -90,6 +87,42 @@ std::vector<LayoutAnswers> answersOf(const GridContext& context, const ReplicaPl
                       });
   }
   return {answers};
+}
+
+// The longest length, below the asked one, for which the asked load fits; 0 where none does. Without lengths that were asked for,
+// each request grows to all of it.
+int64_t shorterLength(const GridContext& context, const ReplicaPlan& replica, const std::vector<Seat>& seats, int64_t requests) {
+  constexpr int64_t kLeast = 256, kStep = 16;
+  const bool asked = context.tokensPerRequest != context.maxModelLen;
+  const int64_t longest = largestNumber(context.maxModelLen, [&](int64_t tokens) {
+    if (!asked) return holds(replica, seats, tokens, requests, requests);
+    const int64_t units = std::max(blocksFor(replica, context.tokensPerRequest, requests), blocksFor(replica, tokens, 1));
+    return std::all_of(seats.begin(), seats.end(), [&](const Seat& seat) {
+      return takenAt(replica, seat, tokens, requests, requests) + seat.part->cacheUnit * units <= seat.budget;
+    });
+  });
+  const int64_t length = longest / kStep * kStep;
+  return length >= std::max(kLeast, asked ? context.tokensPerRequest : 0) && length < context.maxModelLen ? length : 0;
+}
+
+// A larger share of the memory that would hold what is asked for, where the engines take one: up to 0.97, beyond which context
+// and communication have no room. Empty: none would.
+std::optional<double> largerShare(const GridContext& context, const ReplicaPlan& replica, const std::vector<Seat>& seats) {
+  constexpr int kMost = 97;
+  // A length that was lowered to what fits grows with the share.
+  if ((context.engine != EngineKind::Vllm && context.engine != EngineKind::Headroom) || context.lengthIsLowered)
+    return std::nullopt;
+  ReplicaPlan with;  // for the engine's own rule of the budget
+  for (int percent = static_cast<int>(replica.utilization * 100) + 1; percent <= kMost; ++percent) {
+    with.utilization = percent / 100.0;
+    if (std::all_of(seats.begin(), seats.end(), [&](const Seat& seat) {
+          const MachineGpu& gpu = context.gpus[seat.gpu];
+          const Bytes budget = budgetOf(context, gpu, with, *seat.part);
+          return budget <= gpu.leftByOthers() && seat.part->taken() + seat.part->cacheUnit * seat.part->unitsNeeded <= budget;
+        }))
+      return with.utilization;
+  }
+  return std::nullopt;
 }
 
 std::vector<ContextPoint> seriesOf(const GridContext& context, const ReplicaPlan& replica, int dp, int64_t requests) {
@@ -191,13 +224,24 @@ std::vector<WasteItem> wasteOf(const GridContext& context, const ReplicaPlan& re
 
 }  // namespace
 
-void LayoutEvaluator::fillAnswers(LayoutPlan& plan, const Twin& twin, int64_t requests, int64_t blocks) const {
-  const Context context = m_context;
-  const int dp = plan.dp;
-  plan.answers = LazyList<LayoutAnswers>::madeBy([=] { return answersOf(*context, *twin, dp, requests); });
-  plan.contextSeries = LazyList<ContextPoint>::madeBy([=] { return seriesOf(*context, *twin, dp, requests); });
-  if (twin->costs) plan.partition = LazyList<PartitionAdvice>::madeBy([=] { return partitionOf(*context, *twin, dp, blocks); });
-  plan.waste = LazyList<WasteItem>::madeBy([=] { return wasteOf(*context, *twin, dp, blocks); });
+std::string LayoutDetails::fix() const {
+  const std::vector<Seat> seats = seatsOf(*context, *replica, dp);
+  std::string text;
+  const auto offer = [&text](const std::string& words) { text += (text.empty() ? "" : ", or ") + words; };
+  const int64_t fewer = answersOf(*context, *replica, dp, requests).front().mostRequests.value_or(0);
+  if (fewer >= 1 && fewer < context->concurrency)
+    offer(fmt::format("{} request{} at once instead of {}", fewer, fewer > 1 ? "s" : "", context->concurrency));
+  else if (const int64_t length = shorterLength(*context, *replica, seats, requests); length > 0)
+    offer(fmt::format("--max-model-len {}", length));
+  if (const auto share = largerShare(*context, *replica, seats)) offer(fmt::format("--gpu-memory-utilization {:.2f}", *share));
+  if (!context->fitting.empty()) offer(context->fitting);
+  if (text.empty()) return context->quantized ? "more GPUs, or more memory on each" : "more GPUs, or a quantized checkpoint";
+  return text;
 }
+
+std::vector<LayoutAnswers> LayoutDetails::layoutAnswers() const { return answersOf(*context, *replica, dp, requests); }
+std::vector<ContextPoint> LayoutDetails::contextPoints() const { return seriesOf(*context, *replica, dp, requests); }
+std::vector<PartitionAdvice> LayoutDetails::partitionAdvice() const { return partitionOf(*context, *replica, dp, blocks); }
+std::vector<WasteItem> LayoutDetails::wasteItems() const { return wasteOf(*context, *replica, dp, blocks); }
 
 }  // namespace headroom

@@ -2,19 +2,20 @@
 // "headroom.plan/1": the plan for scripts and for the window.
 #include "core/launch/planner.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+
 namespace headroom {
 namespace {
 
 using nlohmann::json;
 
-json bytesJson(const std::optional<Bytes>& bytes) { return bytes ? json(bytes->count()) : json(); }
-
 template <class T>
 json valueJson(const std::optional<T>& value) {
   return value ? json(*value) : json();
 }
-
-json rangeJson(Range range) { return json::array({range.begin, range.end}); }
 
 json reasonsJson(const std::vector<Reason>& reasons) {
   json list = json::array();
@@ -22,28 +23,118 @@ json reasonsJson(const std::vector<Reason>& reasons) {
   return list;
 }
 
-json layoutPlanJson(const LayoutPlan& plan) {
-  json ranks = json::array();
-  for (const RankPlan& rank : plan.ranks) {
-    const RankSlice& slice = rank.slice;
-    ranks.push_back({{"gpu", slice.gpu},
-                     {"replica", slice.replica},
-                     {"stage", slice.stage},
-                     {"tp_rank", slice.tpRank},
-                     {"layers", rangeJson(slice.layers)},
-                     {"q_heads", rangeJson(slice.qHeads)},
-                     {"kv_heads", rangeJson(slice.kvHeads)},
-                     {"mlp_columns", rangeJson(slice.mlpColumns)},
-                     {"experts", rangeJson(slice.experts)},
-                     {"vocabulary", rangeJson(slice.vocabulary)},
-                     {"column_granule", slice.columnGranule},
-                     {"weights_bytes", bytesJson(rank.weights)},
-                     {"kv_cache_bytes", bytesJson(rank.kvCache)},
-                     {"activation_bytes", bytesJson(rank.activations)},
-                     {"graph_bytes", bytesJson(rank.graphs)},
-                     {"runtime_bytes", bytesJson(rank.runtime)},
-                     {"headroom_bytes", bytesJson(rank.headroom)}});
+// Text as nlohmann's dump(2) has it, keys in the order of their names; written as it comes, because a grid of 128 GPUs has
+// hundreds of thousands of ranks and a tree of them takes more memory than their text.
+class JsonText {
+ public:
+  explicit JsonText(const std::function<void(std::string_view)>& write) : m_write(write) {}
+  void object() { open('{'); }
+  void array() { open('['); }
+  void endObject() { close('}'); }
+  void endArray() { close(']'); }
+  void key(std::string_view name) {
+    line();
+    m_text += '"';
+    m_text += name;
+    m_text += "\": ";
+    m_isValue = true;
   }
+  void value(int64_t number) {
+    place();
+    m_text += fmt::format_int(number).str();
+  }
+  void value(bool is) {
+    place();
+    m_text += is ? "true" : "false";
+  }
+  void value(const std::optional<Bytes>& bytes) {
+    place();
+    m_text += bytes ? fmt::format_int(bytes->count()).str() : "null";
+  }
+  void value(Range range) {
+    array();
+    value(range.begin);
+    value(range.end);
+    endArray();
+  }
+  void value(const json& tree) {
+    place();
+    const std::string text = tree.dump(kIndent);
+    for (size_t at = 0; at < text.size();) {
+      const size_t end = std::min(text.find('\n', at), text.size());
+      m_text.append(text, at, end - at);
+      if (end < text.size()) indent();
+      at = end + 1;
+    }
+  }
+  template <class T>
+  void member(std::string_view name, const T& of) {
+    key(name);
+    value(of);
+  }
+  // On its way; at the end, and from time to time before.
+  void flush() {
+    m_write(m_text);
+    m_text.clear();
+  }
+
+ private:
+  static constexpr int kIndent = 2;
+  void open(char bracket) {
+    place();
+    m_text += bracket;
+    m_isEmpty.push_back(true);
+  }
+  void close(char bracket) {
+    const bool wasEmpty = m_isEmpty.back();
+    m_isEmpty.pop_back();
+    if (!wasEmpty) indent();
+    m_text += bracket;
+  }
+  void place() {
+    if (!m_isValue && !m_isEmpty.empty()) line();
+    m_isValue = false;
+  }
+  void line() {
+    if (!m_isEmpty.back()) m_text += ',';
+    m_isEmpty.back() = false;
+    indent();
+  }
+  void indent() {
+    m_text += '\n';
+    m_text.append(m_isEmpty.size() * kIndent, ' ');
+  }
+
+  const std::function<void(std::string_view)>& m_write;
+  std::string m_text;
+  std::vector<bool> m_isEmpty;  // the objects and arrays that are open
+  bool m_isValue = false;       // of the key that was written
+};
+
+void writeRank(JsonText& text, const RankPlan& rank) {
+  const RankSlice& slice = rank.slice;
+  text.object();
+  text.member("activation_bytes", rank.activations);
+  text.member("column_granule", slice.columnGranule);
+  text.member("experts", slice.experts);
+  text.member("gpu", int64_t{slice.gpu});
+  text.member("graph_bytes", rank.graphs);
+  text.member("headroom_bytes", rank.headroom);
+  text.member("kv_cache_bytes", rank.kvCache);
+  text.member("kv_heads", slice.kvHeads);
+  text.member("layers", slice.layers);
+  text.member("mlp_columns", slice.mlpColumns);
+  text.member("q_heads", slice.qHeads);
+  text.member("replica", int64_t{slice.replica});
+  text.member("runtime_bytes", rank.runtime);
+  text.member("stage", int64_t{slice.stage});
+  text.member("tp_rank", int64_t{slice.tpRank});
+  text.member("vocabulary", slice.vocabulary);
+  text.member("weights_bytes", rank.weights);
+  text.endObject();
+}
+
+void writeLayout(JsonText& text, const LayoutPlan& plan, const json& launch) {
   const Prediction& p = plan.predicted;
   json predicted;
   if (!p.source.empty()) {
@@ -67,27 +158,33 @@ json layoutPlanJson(const LayoutPlan& plan) {
   }
   for (const WasteItem& item : plan.waste)
     waste.push_back({{"kind", item.kind}, {"bytes", item.bytes.count()}, {"why", item.why}});
-  return {{"tp", plan.tp},
-          {"pp", plan.pp},
-          {"dp", plan.dp},
-          {"ep", plan.ep},
-          {"shared_experts", plan.sharedExperts},
-          {"answers", std::move(answers)},
-          {"partition", std::move(partition)},
-          {"waste", std::move(waste)},
-          {"split", plan.even ? "even" : "uneven"},
-          {"verdict", verdictName(plan.verdict)},
-          {"reasons", reasonsJson(plan.reasons)},
-          {"warnings", reasonsJson(plan.warnings)},
-          {"headroom_bytes", bytesJson(plan.headroom)},
-          {"limiting_gpu", valueJson(plan.limitingGpu)},
-          {"kv_cache_bytes", bytesJson(plan.kvCache)},
-          {"kv_tokens", valueJson(plan.kvTokens)},
-          {"max_concurrency", valueJson(plan.maxConcurrency)},
-          {"ranks", std::move(ranks)},
-          {"predicted", std::move(predicted)},
-          {"weights_provenance", provenanceName(plan.weightsProvenance)},
-          {"memory_provenance", provenanceName(plan.memoryProvenance)}};
+  text.object();
+  text.member("answers", answers);
+  text.member("dp", int64_t{plan.dp});
+  text.member("ep", int64_t{plan.ep});
+  text.member("headroom_bytes", plan.headroom);
+  text.member("kv_cache_bytes", plan.kvCache);
+  text.member("kv_tokens", valueJson(plan.kvTokens));
+  text.member("launch", launch);
+  text.member("limiting_gpu", valueJson(plan.limitingGpu));
+  text.member("max_concurrency", valueJson(plan.maxConcurrency));
+  text.member("memory_provenance", json(provenanceName(plan.memoryProvenance)));
+  text.member("partition", partition);
+  text.member("pp", int64_t{plan.pp});
+  text.member("predicted", predicted);
+  text.key("ranks");
+  text.array();
+  for (const RankPlan& rank : plan.ranks) writeRank(text, rank);
+  text.endArray();
+  text.member("reasons", reasonsJson(plan.reasons));
+  text.member("shared_experts", plan.sharedExperts);
+  text.member("split", json(plan.even ? "even" : "uneven"));
+  text.member("tp", int64_t{plan.tp});
+  text.member("verdict", json(verdictName(plan.verdict)));
+  text.member("warnings", reasonsJson(plan.warnings));
+  text.member("waste", waste);
+  text.member("weights_provenance", json(provenanceName(plan.weightsProvenance)));
+  text.endObject();
 }
 
 json launchJson(const PlanReport& report, const LayoutPlan& plan, const std::string& model) {
@@ -137,7 +234,8 @@ json contextSeriesJson(const PlanReport& report) {
 
 }  // namespace
 
-json planToJson(const PlanReport& report, const std::string& modelArgument) {
+void writePlanJson(const PlanReport& report, const std::string& modelArgument, const json& comparison,
+                   const std::function<void(std::string_view)>& write) {
   const ModelConfig& model = report.model;
   const ResolvedOptions& options = report.options;
   json gpus = json::array();
@@ -147,11 +245,6 @@ json planToJson(const PlanReport& report, const std::string& modelArgument) {
   // Commands for every layout of a small grid, else for the recommended one.
   constexpr size_t kMostCommands = 256;
   const std::string name = modelArgument.empty() ? model.name : modelArgument;
-  json layouts = json::array();
-  for (const LayoutPlan& plan : report.layouts) {
-    layouts.push_back(layoutPlanJson(plan));
-    layouts.back()["launch"] = report.layouts.size() <= kMostCommands ? launchJson(report, plan, name) : json();
-  }
   json recommended;
   if (report.recommended) {
     recommended = {{"tp", report.recommended->tp},
@@ -162,43 +255,58 @@ json planToJson(const PlanReport& report, const std::string& modelArgument) {
     recommended["launch"] = best ? launchJson(report, *best, name) : json();
   }
   auto lengthJson = [](int64_t length) { return length > 0 ? json(length) : json(); };
-  return {{"schema", "headroom.plan/1"},
-          {"model",
-           {{"name", model.name},
-            {"architecture", model.architecture},
-            {"layers", model.layerCount()},
-            {"hidden_size", model.hiddenSize},
-            {"q_heads", model.qHeads},
-            {"kv_heads", model.kvHeads},
-            {"head_dim", model.headDim},
-            {"intermediate_size", model.intermediateSize},
-            {"vocab_size", model.vocabSize},
-            {"parameters", report.parameters},
-            {"checkpoint_bytes", report.checkpointBytes.count()},
-            {"dtype", dtypeName(model.dtype)},
-            {"quantization", model.quantization ? json(model.quantization->method) : json()},
-            {"kv_bytes_per_token", valueJson(report.kvBytesPerToken)},
-            {"warnings", model.warnings}}},
-          {"gpus", std::move(gpus)},
-          {"options",
-           {{"engine", engineName(options.engine.kind)},
-            {"engine_version", options.engine.version.empty() ? json() : json(options.engine.version)},
-            {"dtype", dtypeName(options.dtype)},
-            {"quantization", options.quantization.empty() ? json() : json(options.quantization)},
-            {"kv_cache_dtype", dtypeName(options.kvCacheDType)},
-            {"max_model_len", options.maxModelLen},
-            {"max_num_seqs", options.maxNumSeqs},
-            {"max_num_batched_tokens", options.maxNumBatchedTokens},
-            {"gpu_memory_utilization", options.gpuMemoryUtilization},
-            {"enforce_eager", options.enforceEager},
-            {"concurrency", options.concurrency},
-            {"expert_parallel", options.expertParallel},
-            {"attention_data_parallel", options.attentionDataParallel},
-            {"input_len", lengthJson(options.inputLen)},
-            {"output_len", lengthJson(options.outputLen)}}},
-          {"layouts", std::move(layouts)},
-          {"context_series", contextSeriesJson(report)},
-          {"recommended", std::move(recommended)}};
+  JsonText text(write);
+  text.object();
+  if (!comparison.is_null()) text.member("comparison", comparison);
+  text.member("context_series", contextSeriesJson(report));
+  text.member("gpus", gpus);
+  text.key("layouts");
+  text.array();
+  for (const LayoutPlan& plan : report.layouts) {
+    writeLayout(text, plan, report.layouts.size() <= kMostCommands ? launchJson(report, plan, name) : json());
+    text.flush();
+  }
+  text.endArray();
+  text.member("model", json{{"name", model.name},
+                            {"architecture", model.architecture},
+                            {"layers", model.layerCount()},
+                            {"hidden_size", model.hiddenSize},
+                            {"q_heads", model.qHeads},
+                            {"kv_heads", model.kvHeads},
+                            {"head_dim", model.headDim},
+                            {"intermediate_size", model.intermediateSize},
+                            {"vocab_size", model.vocabSize},
+                            {"parameters", report.parameters},
+                            {"checkpoint_bytes", report.checkpointBytes.count()},
+                            {"dtype", dtypeName(model.dtype)},
+                            {"quantization", model.quantization ? json(model.quantization->method) : json()},
+                            {"kv_bytes_per_token", valueJson(report.kvBytesPerToken)},
+                            {"warnings", model.warnings}});
+  text.member("options", json{{"engine", engineName(options.engine.kind)},
+                              {"engine_version", options.engine.version.empty() ? json() : json(options.engine.version)},
+                              {"dtype", dtypeName(options.dtype)},
+                              {"quantization", options.quantization.empty() ? json() : json(options.quantization)},
+                              {"kv_cache_dtype", dtypeName(options.kvCacheDType)},
+                              {"max_model_len", options.maxModelLen},
+                              {"max_num_seqs", options.maxNumSeqs},
+                              {"max_num_batched_tokens", options.maxNumBatchedTokens},
+                              {"gpu_memory_utilization", options.gpuMemoryUtilization},
+                              {"enforce_eager", options.enforceEager},
+                              {"concurrency", options.concurrency},
+                              {"expert_parallel", options.expertParallel},
+                              {"attention_data_parallel", options.attentionDataParallel},
+                              {"input_len", lengthJson(options.inputLen)},
+                              {"output_len", lengthJson(options.outputLen)}});
+  text.member("recommended", recommended);
+  text.member("schema", json("headroom.plan/1"));
+  text.endObject();
+  text.flush();
+}
+
+json planToJson(const PlanReport& report, const std::string& modelArgument) {
+  std::string text;
+  writePlanJson(report, modelArgument, {}, [&text](std::string_view part) { text += part; });
+  return json::parse(text);
 }
 
 }  // namespace headroom

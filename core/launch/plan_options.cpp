@@ -23,11 +23,19 @@ Status checkCommon(const ModelSource& model, const Machine& machine, const PlanO
   if (options.gpuMemoryUtilization && !(*options.gpuMemoryUtilization > 0 && *options.gpuMemoryUtilization <= 1)) {
     return failure("--gpu-memory-utilization", fmt::format("{:g}", *options.gpuMemoryUtilization), "more than 0 and at most 1");
   }
-  const bool own = options.engine.kind == EngineKind::Headroom || options.engine.kind == EngineKind::LlamaCpp;
-  if (own && (options.expertParallel || options.attentionDataParallel)) {
+  const EngineKind kind = options.engine.kind;
+  const bool cutsExperts = kind == EngineKind::Headroom || kind == EngineKind::LlamaCpp || kind == EngineKind::LmDeploy;
+  if (cutsExperts && (options.expertParallel || options.attentionDataParallel)) {
     return failure(options.expertParallel ? "--expert-parallel" : "--attention-data-parallel", std::string(engineName(options.engine.kind)),
                    "an engine that deals whole experts", "plan with --engine vllm, sglang or tensorrt-llm");
   }
+  if (options.expertParallel && std::none_of(model.config.layers.begin(), model.config.layers.end(), [](const LayerSpec& layer) {
+        return layer.ffn == FfnKind::MixtureOfExperts;
+      }))
+    return failure("--expert-parallel", model.config.name + ", which has no experts", "a mixture of experts", "leave it out");
+  if (options.attentionDataParallel && options.engine.kind == EngineKind::Vllm)
+    return failure("--attention-data-parallel", "vllm", "sglang or tensorrt-llm",
+                   "leave it out: vLLM's replicas of expert models always share one set of experts");
   constexpr int64_t kMost = int64_t(1) << 30;
   const std::pair<const char*, std::optional<int64_t>> counts[] = {{"--max-model-len", options.maxModelLen},
                                                                    {"--max-num-seqs", options.maxNumSeqs},
@@ -245,7 +253,7 @@ Result<ResolvedOptions> resolveSgLangOptions(const ModelSource& model, const Mac
   resolved->maxNumSeqs = options.maxNumSeqs.value_or(sgLangGraphBatch(machine, machine.size()));
   resolved->maxNumBatchedTokens = options.maxNumBatchedTokens.value_or(sgLangChunk(machine));
   // Its default depends on the layout; this one is for all GPUs in one TP group.
-  resolved->gpuMemoryUtilization = options.gpuMemoryUtilization.value_or(sgLangStaticFraction(machine, machine.size(), 1, version));
+  resolved->gpuMemoryUtilization = options.gpuMemoryUtilization.value_or(sgLangStaticFraction(machine, machine.size(), 1, version, options.maxNumBatchedTokens));
   return resolved;
 }
 
@@ -253,6 +261,11 @@ Result<ResolvedOptions> resolveTensorRtOptions(const ModelSource& model, const M
   Result<ResolvedOptions> resolved = resolveServerOptions(model, machine, options);
   if (!resolved) return resolved;
   if (resolved->engine.version.empty()) resolved->engine.version = "1.0";
+  // trtllm-serve takes the type that the checkpoint names.
+  const DType own = isComputeType(model.config.dtype) ? model.config.dtype : resolved->dtype;
+  if (options.dtype && *options.dtype != own)
+    return failure("--dtype", std::string(dtypeName(*options.dtype)), fmt::format("{}, the checkpoint's own", dtypeName(own)),
+                   "trtllm-serve has no option for it");
   constexpr int64_t kSequences = 2048, kBatchedTokens = 8192;
   resolved->maxNumSeqs = options.maxNumSeqs.value_or(kSequences);
   resolved->maxNumBatchedTokens = options.maxNumBatchedTokens.value_or(kBatchedTokens);
@@ -264,6 +277,9 @@ Result<ResolvedOptions> resolveLmDeployOptions(const ModelSource& model, const M
   Result<ResolvedOptions> resolved = resolveServerOptions(model, machine, options);
   if (!resolved) return resolved;
   if (resolved->engine.version.empty()) resolved->engine.version = "0.16";
+  if (!isComputeType(resolved->kvCacheDType))
+    return failure("--kv-cache-dtype", std::string(dtypeName(resolved->kvCacheDType)), "auto, float16 or bfloat16",
+                   "TurboMind's smaller caches are 8-bit and 4-bit integers, which are not planned");
   constexpr int64_t kBatch = 256, kPrefillTokens = 8192;  // max_batch_size of large GPUs, max_prefill_token_num
   constexpr double kCacheShare = 0.8;                     // cache_max_entry_count: of what weights leave
   resolved->maxNumSeqs = options.maxNumSeqs.value_or(kBatch);
@@ -279,6 +295,10 @@ Result<ResolvedOptions> resolveLlamaCppOptions(const ModelSource& model, const M
   if (options.gpuMemoryUtilization) {
     return failure("--gpu-memory-utilization", fmt::format("{:g}", *options.gpuMemoryUtilization),
                    "nothing: llama.cpp takes what it needs and leaves a margin of 1024 MiB");
+  }
+  if (options.maxNumSeqs) {
+    return failure("--max-num-seqs", std::to_string(*options.maxNumSeqs), "nothing: llama.cpp's slots are the requests at once",
+                   "--concurrency is their number");
   }
   if (options.quantization && (!config.quantization || config.quantization->method != *options.quantization)) {
     return failure("--quantization", *options.quantization, "none: llama.cpp runs a GGUF as it is stored",
@@ -302,9 +322,10 @@ Result<ResolvedOptions> resolveLlamaCppOptions(const ModelSource& model, const M
   if (config.quantization) resolved.quantization = config.quantization->method;
   constexpr int64_t kMicroBatch = 512;
   resolved.maxModelLen = options.maxModelLen.value_or(positionsOf(config));
-  resolved.maxNumSeqs = options.maxNumSeqs.value_or(std::max<int64_t>(1, options.concurrency));
+  resolved.maxNumSeqs = std::max<int64_t>(1, options.concurrency);
   resolved.maxNumBatchedTokens = options.maxNumBatchedTokens.value_or(kMicroBatch);
   resolved.gpuMemoryUtilization = 1;
+  resolved.enforceEager = options.enforceEager;
   resolved.concurrency = options.concurrency;
   resolved.inputLen = options.inputLen.value_or(0);
   resolved.outputLen = options.outputLen.value_or(0);

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <tuple>
 
 namespace headroom {
 namespace {
@@ -19,21 +20,30 @@ constexpr std::array<EngineKind, 6> kPlannedEngines{EngineKind::Headroom,    Eng
 
 Result<ResolvedOptions> resolveOptions(const ModelSource& model, const CondensedModel& condensed, const Machine& machine,
                                        const PlanOptions& options) {
-  switch (options.engine.kind) {
-    case EngineKind::Vllm:
-      return resolveVllmOptions(model, machine, options);
-    case EngineKind::SgLang:
-      return resolveSgLangOptions(model, machine, options);
-    case EngineKind::TensorRtLlm:
-      return resolveTensorRtOptions(model, machine, options);
-    case EngineKind::LlamaCpp:
-      return resolveLlamaCppOptions(model, machine, options);
-    case EngineKind::LmDeploy:
-      return resolveLmDeployOptions(model, machine, options);
-    case EngineKind::Headroom:
-      break;
-  }
-  return resolveHeadroomDefaults(model, condensed, machine, options);
+  const auto resolve = [&]() -> Result<ResolvedOptions> {
+    switch (options.engine.kind) {
+      case EngineKind::Vllm:
+        return resolveVllmOptions(model, machine, options);
+      case EngineKind::SgLang:
+        return resolveSgLangOptions(model, machine, options);
+      case EngineKind::TensorRtLlm:
+        return resolveTensorRtOptions(model, machine, options);
+      case EngineKind::LlamaCpp:
+        return resolveLlamaCppOptions(model, machine, options);
+      case EngineKind::LmDeploy:
+        return resolveLmDeployOptions(model, machine, options);
+      case EngineKind::Headroom:
+        break;
+    }
+    return resolveHeadroomDefaults(model, condensed, machine, options);
+  };
+  Result<ResolvedOptions> resolved = resolve();
+  if (!resolved) return resolved;
+  resolved->asksNumSeqs = options.maxNumSeqs.has_value();
+  resolved->asksBatchedTokens = options.maxNumBatchedTokens.has_value();
+  resolved->asksUtilization = options.gpuMemoryUtilization.has_value();
+  resolved->corrections = options.corrections;
+  return resolved;
 }
 
 std::unique_ptr<LayoutEvaluator> evaluatorFor(const ModelSource& model, const CondensedModel& condensed, const Machine& machine,
@@ -85,52 +95,15 @@ std::optional<int64_t> kvBytesPerToken(const ModelConfig& config, DType dtype) {
   return bytes;
 }
 
-// A larger share of the memory that would hold what is asked for, where the engines take one: up to 0.97, beyond which context
-// and communication have no room.
-std::string shareThatFits(const PlanReport& report, const LayoutPlan& plan) {
-  constexpr double kMost = 0.97;
-  const EngineKind engine = report.options.engine.kind;
-  if ((engine != EngineKind::Vllm && engine != EngineKind::Headroom) || !plan.headroom || !plan.limitingGpu ||
-      *plan.limitingGpu < 0 || *plan.limitingGpu >= report.machine.size())
-    return {};
-  const MachineGpu& gpu = report.machine.gpus[*plan.limitingGpu];
-  const double total = static_cast<double>(gpu.totalMemory.count());
-  if (total <= 0) return {};
-  const double missing = -static_cast<double>(plan.headroom->count()) / total;
-  const double share = std::ceil((report.options.gpuMemoryUtilization + missing) * 100.0 - 1e-9) / 100.0;
-  if (missing <= 0 || share > kMost || total * share > static_cast<double>(gpu.leftByOthers().count())) return {};
-  return fmt::format("--gpu-memory-utilization {:.2f}", share);
-}
-
-// What would make a layout fit that does not: a shorter context where the weights fit, else the smallest layout that does.
-void addFixes(PlanReport& report) {
+// "TP=4 (4 GPUs) fits", of the smallest layout of one replica that does; empty: none does.
+std::string smallestThatFits(const std::vector<LayoutPlan>& layouts) {
   const LayoutPlan* smallest = nullptr;
-  for (const LayoutPlan& plan : report.layouts) {
+  for (const LayoutPlan& plan : layouts) {
     if (plan.dp == 1 && usable(plan) && (!smallest || plan.tp * plan.pp < smallest->tp * smallest->pp)) smallest = &plan;
   }
-  const std::string fits =
-      smallest ? fmt::format("{} ({} GPUs) fits", sizesText(*smallest), smallest->tp * smallest->pp) : std::string();
-  const ResolvedOptions& options = report.options;
-  const int64_t perRequest = std::max<int64_t>(1, tokensPerRequest(options));
-  for (LayoutPlan& plan : report.layouts) {
-    if (plan.verdict != Verdict::DoesNotFit) continue;
-    const int64_t tokens = plan.kvTokens.value_or(0), requests = requestsPerReplica(options, plan.dp);
-    const std::string share = shareThatFits(report, plan);
-    plan.reasons = LazyList<Reason>::madeBy([base = plan.reasons, fits, share, tokens, requests, perRequest,
-                                             most = options.maxModelLen, quantized = report.model.quantization.has_value()] {
-      std::vector<Reason> reasons = base.all();
-      if (reasons.empty() || !reasons.front().fix.empty()) return reasons;
-      std::string& fix = reasons.front().fix;
-      if (tokens >= most)
-        fix = fmt::format("{} requests at once instead of {}", std::max<int64_t>(1, tokens / perRequest), requests);
-      else if (tokens >= 256)
-        fix = fmt::format("--max-model-len {}", tokens / 16 * 16);
-      if (!share.empty()) fix += (fix.empty() ? "" : ", or ") + share;
-      if (!fits.empty()) fix += (fix.empty() ? "" : ", or ") + fits;
-      if (fix.empty()) fix = quantized ? "more GPUs, or more memory on each" : "more GPUs, or a quantized checkpoint";
-      return reasons;
-    });
-  }
+  if (!smallest) return {};
+  const int gpus = smallest->tp * smallest->pp;
+  return fmt::format("{} ({} GPU{}) fits", sizesText(*smallest), gpus, gpus > 1 ? "s" : "");
 }
 
 std::string linkText(const PlanReport& report, const LayoutPlan& plan) {
@@ -273,19 +246,20 @@ Result<EngineSelection> parseEngine(std::string_view text) {
 }
 
 const LayoutPlan* PlanReport::find(int tp, int pp, int dp) const {
-  for (const LayoutPlan& plan : layouts) {
-    if (plan.tp == tp && plan.pp == pp && plan.dp == dp) return &plan;
-  }
-  return nullptr;
+  const auto sizes = [](const LayoutPlan& plan) { return std::tuple(plan.dp, plan.pp, plan.tp); };
+  const std::tuple wanted(dp, pp, tp);
+  const auto at = std::lower_bound(layouts.begin(), layouts.end(), wanted,
+                                   [&](const LayoutPlan& plan, const auto& other) { return sizes(plan) < other; });
+  return at != layouts.end() && sizes(*at) == wanted ? &*at : nullptr;
 }
 
 namespace {
-// Whether a 16-bit model is to be planned as if it were quantized. Servers make 8-bit weights themselves while they load.
+// Whether a 16-bit model is to be planned as if it were quantized. vLLM and SGLang make 8-bit weights themselves while they load.
 bool asksWhatIf(const ModelSource& opened, const PlanOptions& options) {
   if (!options.quantization || opened.config.quantization) return false;
   const EngineKind kind = options.engine.kind;
-  const bool server = kind != EngineKind::Headroom && kind != EngineKind::LlamaCpp;
-  return !server || (*options.quantization != "fp8" && *options.quantization != "int8");
+  const bool quantizes = kind == EngineKind::Vllm || kind == EngineKind::SgLang;
+  return !quantizes || (*options.quantization != "fp8" && *options.quantization != "int8");
 }
 
 PlanOptions withoutQuantization(PlanOptions options) {
@@ -302,7 +276,9 @@ Result<PlanReport> planModel(const PreparedModel& prepared, const Machine& machi
   if (asksWhatIf(prepared.opened(), options)) {
     const auto quantized = prepared.quantized(*options.quantization);
     if (!quantized) return tl::unexpected(quantized.error());
-    return planModel(**quantized, machine, withoutQuantization(options));
+    Result<PlanReport> report = planModel(**quantized, machine, withoutQuantization(options));
+    if (report) report->assumedQuantization = *options.quantization;
+    return report;
   }
   const bool own = options.engine.kind == EngineKind::Headroom;
   const ModelSource& model = own ? prepared.held() : prepared.opened();
@@ -310,7 +286,6 @@ Result<PlanReport> planModel(const PreparedModel& prepared, const Machine& machi
   const CondensedModel& condensed = own ? prepared.heldCondensed() : stored;
   Result<ResolvedOptions> resolved = resolveOptions(model, condensed, machine, options);
   if (!resolved) return tl::unexpected(resolved.error());
-  resolved->corrections = options.corrections;
   PlanReport report;
   report.model = model.config;
   report.parameters = stored.parameters();
@@ -330,7 +305,7 @@ Result<PlanReport> planModel(const PreparedModel& prepared, const Machine& machi
       for (int tp = 1; tp * pp * dp <= gpus; ++tp) report.layouts.push_back(evaluator->evaluate(tp, pp, dp));
     }
   }
-  addFixes(report);
+  evaluator->setFitting(smallestThatFits(report.layouts));
   recommend(report);
   return report;
 }
@@ -352,7 +327,6 @@ Result<LayoutPlan> planLayout(const ModelSource& opened, const Machine& machine,
   const CondensedModel& condensed = own ? prepared.heldCondensed() : prepared.condensed();
   Result<ResolvedOptions> resolved = resolveOptions(model, condensed, machine, options);
   if (!resolved) return tl::unexpected(resolved.error());
-  resolved->corrections = options.corrections;
   return evaluatorFor(model, condensed, machine, options, *resolved)->evaluate(tp, pp, dp);
 }
 

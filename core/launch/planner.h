@@ -6,9 +6,11 @@
 #include "core/layout/rules/engine_rules.h"
 #include "core/memory/memory_plan.h"
 
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace headroom {
@@ -63,13 +65,14 @@ struct RankPlan {
   RankSlice slice;
   // Empty: unknown.
   std::optional<Bytes> weights, kvCache, activations, graphs, runtime, headroom;
+  std::optional<Bytes> budget;  // of the GPU's memory that the engine may fill, by its own rule
 };
 
 struct Prediction {
   std::optional<double> decodeTokensPerSecond;      // one request
   std::optional<double> throughputTokensPerSecond;  // all of them
   std::optional<double> itlMs, prefillTokensPerSecond, ttftMs;
-  std::string source;  // "modelled: …"
+  std::string source;                         // "modelled: …"
   std::optional<double> itlError, ttftError;  // shares within which nine of ten timed cases of the model's kind lie
 };
 
@@ -83,7 +86,7 @@ struct LayoutAnswers {
 struct ContextPoint {
   int64_t tokens = 0;
   int gpu = 0;
-  Bytes fixed;     // weights, activations, graphs, runtime
+  Bytes fixed;  // weights, activations, graphs, runtime
   Bytes kvCache;
   Bytes budget;
   bool fits() const { return fixed + kvCache <= budget; }
@@ -105,8 +108,8 @@ struct WasteItem {
 
 struct LayoutPlan {
   int tp = 1, pp = 1, dp = 1;
-  int ep = 1;                   // ranks that whole experts are dealt to; 1: each rank has columns of all experts
-  bool sharedExperts = false;   // replicas share one set of experts
+  int ep = 1;                  // ranks that whole experts are dealt to; 1: each rank has columns of all experts
+  bool sharedExperts = false;  // replicas share one set of experts
   bool even = true;
   Verdict verdict = Verdict::Invalid;
   LazyList<Reason> reasons;       // first: what decides
@@ -135,6 +138,8 @@ struct ResolvedOptions {
   bool enforceEager = false;
   int64_t concurrency = 1, inputLen = 0, outputLen = 0;
   bool expertParallel = false, attentionDataParallel = false;
+  // Which limits were asked for: a command names these, and leaves others to the engine.
+  bool asksNumSeqs = false, asksBatchedTokens = false, asksUtilization = false;
   std::vector<MemoryCorrection> corrections;
 };
 
@@ -152,6 +157,7 @@ struct PlanReport {
   std::optional<int64_t> kvBytesPerToken;
   Machine machine;
   ResolvedOptions options;
+  std::string assumedQuantization;  // of a checkpoint that was not opened ("as if it were awq"); empty: none was assumed
   std::vector<LayoutPlan> layouts;  // every tp x pp x dp with tp*pp*dp <= GPUs, invalid ones included; ordered by dp, pp, tp
   struct Recommendation {
     int tp = 1, pp = 1, dp = 1;
@@ -166,7 +172,11 @@ Result<PlanReport> planModel(const ModelSource& model, const Machine& machine, c
 Result<LayoutPlan> planLayout(const ModelSource& model, const Machine& machine, const PlanOptions& options, int tp, int pp,
                               int dp);
 
-// "schema": "headroom.plan/1". `modelArgument`: the model as its user names it, for the commands; empty: the model's name.
+// "schema": "headroom.plan/1", as text that `write` takes part by part, indented by two. `modelArgument`: the model as its user
+// names it, for the commands; empty: the model's name. `comparison`: a member of that name; null: none.
+void writePlanJson(const PlanReport& report, const std::string& modelArgument, const nlohmann::json& comparison,
+                   const std::function<void(std::string_view)>& write);
+// The same as one value.
 nlohmann::json planToJson(const PlanReport& report, const std::string& modelArgument = {});
 
 // Engine limits of Headroom for resolved options; serve uses it too, so that both size the same engine.

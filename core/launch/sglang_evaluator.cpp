@@ -13,12 +13,13 @@ class SgLangEvaluator : public EvenEvaluator {
   SgLangEvaluator(const ModelSource& model, const CondensedModel& condensed, const Machine& machine, const ResolvedOptions& options, const PlanOptions& asked)
       : EvenEvaluator(model, condensed, machine, options, sgLangRules(), asked.dtype, true, false),
         m_askedFraction(asked.gpuMemoryUtilization),
+        m_askedChunk(asked.maxNumBatchedTokens),
         m_version(versionOf(options.engine)) {}
 
  protected:
   void fillReplica(ReplicaPlan& replica, int64_t requests) override {
     const ModelConfig& config = m_model.config;
-    replica.utilization = m_askedFraction.value_or(sgLangStaticFraction(m_machine, replica.tp, replica.pp, m_version));
+    replica.utilization = m_askedFraction.value_or(sgLangStaticFraction(m_machine, replica.tp, replica.pp, m_version, m_askedChunk));
     replica.unitTokens = 1;
     replica.unitsPerRequest = m_options.maxModelLen;
     const int64_t needed = std::max(m_options.maxModelLen, requests * tokensPerRequest(m_options));
@@ -39,6 +40,7 @@ class SgLangEvaluator : public EvenEvaluator {
 
  private:
   std::optional<double> m_askedFraction;
+  std::optional<int64_t> m_askedChunk;
   EngineVersion m_version;
 };
 

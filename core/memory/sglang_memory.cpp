@@ -40,7 +40,7 @@ int64_t sgLangGraphBatch(const Machine& machine, int tp) {
   return 512;
 }
 
-double sgLangStaticFraction(const Machine& machine, int tp, int pp, EngineVersion version) {
+double sgLangStaticFraction(const Machine& machine, int tp, int pp, EngineVersion version, std::optional<int64_t> chunk) {
   if (version < EngineVersion{0, 4, 9}) {
     // Its table of 0.2 to 0.4; eight ranks had 0.83 before 0.4.
     if (tp >= 16) return 0.79;
@@ -48,7 +48,7 @@ double sgLangStaticFraction(const Machine& machine, int tp, int pp, EngineVersio
     return tp >= 4 ? 0.85 : tp >= 2 ? 0.87 : 0.88;
   }
   const double capacity = static_cast<double>(smallest(machine).count()) / kMiB;
-  double reserved = 512 + 1.5 * static_cast<double>(std::max<int64_t>(sgLangChunk(machine), 2048)) +
+  double reserved = 512 + 1.5 * static_cast<double>(std::max<int64_t>(chunk.value_or(sgLangChunk(machine)), 2048)) +
                     2.0 * static_cast<double>(sgLangGraphBatch(machine, tp)) + 128.0 * tp * pp;
   if (capacity > 60.0 * 1024) reserved = std::max(reserved, 10.0 * 1024);
   return std::max(0.0, (capacity - reserved) / capacity);

@@ -16,7 +16,8 @@ Bytes sgLangFreeAtStart(const MachineGpu& gpu, int ranks);
 int64_t sgLangChunk(const Machine& machine);
 int64_t sgLangGraphBatch(const Machine& machine, int tp);
 // --mem-fraction-static where it is not given: of the TP size alone before 0.4.9, of the memory and what runs on it since.
-double sgLangStaticFraction(const Machine& machine, int tp, int pp, EngineVersion version = {0, 5, 9});
+double sgLangStaticFraction(const Machine& machine, int tp, int pp, EngineVersion version = {0, 5, 9},
+                            std::optional<int64_t> chunk = {});
 
 // Bytes of one token in the layers of a stage. Window layers have a pool of 0.8 of the full layers' tokens.
 Bytes sgLangTokenBytes(const ModelConfig& config, Range layers, int tp, DType kvDType);

@@ -601,7 +601,7 @@ Result<ModelConfig> parseModelConfig(std::string_view text, const std::string& w
   const bool named = (wrapper && !wrapper->extras) ||
                      std::any_of(kTowerKeys.begin(), kTowerKeys.end(), [&](const char* key) { return keys.has(key); });
   if (described || named) {
-    config.missingInEngine.emplace_back("image input");
+    if (family.lacks != "image input") config.missingInEngine.emplace_back("image input");
     if (!described || !countsVisionTower(keys, family, wrapper)) config.warnings.push_back("the vision tower is not counted");
   }
   if (keys.has("audio_config")) {

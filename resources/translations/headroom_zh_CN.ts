@@ -568,6 +568,22 @@
         <translation>%1（%2 块 GPU）放得下</translation>
     </message>
     <message>
+        <source>%1 (1 GPU) fits</source>
+        <translation>%1（1 块 GPU）放得下</translation>
+    </message>
+    <message>
+        <source>%1 (1 GPU)</source>
+        <translation>%1（1 块 GPU）</translation>
+    </message>
+    <message>
+        <source>1 request at once instead of %1</source>
+        <translation>同时 1 个请求而不是 %1 个</translation>
+    </message>
+    <message>
+        <source>%1, or --gpu-memory-utilization %2</source>
+        <translation>%1，或 --gpu-memory-utilization %2</translation>
+    </message>
+    <message>
         <source>%1 requests at once instead of %2</source>
         <translation>同时 %1 个请求而不是 %2 个</translation>
     </message>
@@ -856,8 +872,68 @@
         <translation>分配完整专家的 rank</translation>
     </message>
     <message>
-        <source>a file with the line &quot;enable_attention_dp: true&quot;: attention whole on each rank</source>
-        <translation>包含 &quot;enable_attention_dp: true&quot; 一行的文件：每个 rank 保存完整的注意力</translation>
+        <source>sequences in one step</source>
+        <translation>一步中的序列</translation>
+    </message>
+    <message>
+        <source>share of each device&apos;s memory to use</source>
+        <translation>使用每个设备内存的比例</translation>
+    </message>
+    <message>
+        <source>share of each GPU&apos;s free memory for weights and KV cache</source>
+        <translation>每张 GPU 空闲显存中用于权重和 KV 缓存的比例</translation>
+    </message>
+    <message>
+        <source>a file with the lines %1</source>
+        <translation>包含 %1 各行的文件</translation>
+    </message>
+    <message>
+        <source>a checkpoint of this model in %1: the plan assumes one</source>
+        <translation>此模型的 %1 检查点：规划假定有这样一个</translation>
+    </message>
+    <message>
+        <source>%1, which has no experts</source>
+        <translation>%1，它没有专家</translation>
+    </message>
+    <message>
+        <source>a mixture of experts</source>
+        <translation>混合专家模型</translation>
+    </message>
+    <message>
+        <source>leave it out</source>
+        <translation>请去掉该选项</translation>
+    </message>
+    <message>
+        <source>leave it out: vLLM&apos;s replicas of expert models always share one set of experts</source>
+        <translation>请去掉该选项：vLLM 的专家模型副本总是共享一组专家</translation>
+    </message>
+    <message>
+        <source>sglang or tensorrt-llm</source>
+        <translation>sglang 或 tensorrt-llm</translation>
+    </message>
+    <message>
+        <source>%1, the checkpoint&apos;s own</source>
+        <translation>%1，即检查点自身的类型</translation>
+    </message>
+    <message>
+        <source>trtllm-serve has no option for it</source>
+        <translation>trtllm-serve 没有这个选项</translation>
+    </message>
+    <message>
+        <source>auto, float16 or bfloat16</source>
+        <translation>auto、float16 或 bfloat16</translation>
+    </message>
+    <message>
+        <source>TurboMind&apos;s smaller caches are 8-bit and 4-bit integers, which are not planned</source>
+        <translation>TurboMind 更小的缓存是 8 位和 4 位整数，尚不能规划</translation>
+    </message>
+    <message>
+        <source>nothing: llama.cpp&apos;s slots are the requests at once</source>
+        <translation>不写：llama.cpp 的槽位就是并发请求数</translation>
+    </message>
+    <message>
+        <source>--concurrency is their number</source>
+        <translation>--concurrency 就是它们的数量</translation>
     </message>
     <message>
         <source>tokens in one step</source>

@@ -51,6 +51,11 @@ class LaunchCommandTest : public QObject {
              text("llama.cpp", 1, 3).c_str());
     QVERIFY2(has(text("llama.cpp", 6, 1), "-sm tensor -fa on"), text("llama.cpp", 6, 1).c_str());
     const PlanReport vllm = planOf(model, "6xA800-80GB", "vllm", 8192);
+    // Engines take the folder of a configuration, not its file.
+    const auto modelIn = [&](const char* argument) { return launchCommand(vllm, *vllm.find(4, 1, 1), argument)->text; };
+    QVERIFY2(has(modelIn("/models/a b/config.json"), "vllm serve '/models/a b' "), modelIn("/models/a b/config.json").c_str());
+    QVERIFY2(has(modelIn("models/config.json"), "vllm serve models "), modelIn("models/config.json").c_str());
+    QVERIFY2(has(modelIn("config.json"), "vllm serve . "), modelIn("config.json").c_str());
     const std::string docker = launchCommand(vllm, *vllm.find(4, 1, 1), "/models/a b")->docker;
     QVERIFY2(has(docker, "docker run --rm --gpus '\"device=0,1,2,3\"' --shm-size 16g") &&
                  has(docker, "-v '/models/a b:/models/a b:ro' vllm/vllm-openai '/models/a b' --tensor-parallel-size 4"),

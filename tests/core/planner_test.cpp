@@ -156,6 +156,107 @@ class PlannerTest : public QObject {
     QVERIFY2(report.error().message().find(name.toStdString()) != std::string::npos, report.error().message().c_str());
   }
 
+  // An option that an engine takes changes what is planned or what is typed; what would change nothing is refused by name.
+  void everyOptionIsHonouredOrRefused_data() {
+    QTest::addColumn<QString>("engine");
+    QTest::addColumn<QString>("option");
+    for (const char* engine : {"headroom", "vllm", "vllm@0.10", "sglang", "tensorrt-llm", "lmdeploy", "llama.cpp"})
+      for (const char* option : {"--dtype", "--quantization", "--kv-cache-dtype", "--max-model-len", "--gpu-memory-utilization",
+                                 "--max-num-seqs", "--max-num-batched-tokens", "--enforce-eager", "--concurrency", "--input-len",
+                                 "--output-len", "--expert-parallel", "--attention-data-parallel"})
+        QTest::addRow("%s %s", engine, option) << QString(engine) << QString(option);
+  }
+  void everyOptionIsHonouredOrRefused() {
+    QFETCH(QString, engine);
+    QFETCH(QString, option);
+    if (engine == "lmdeploy" && option == "--enforce-eager") QSKIP("TurboMind records no graphs: what is asked holds as it is");
+    const auto model = openModel("Qwen/Qwen3-30B-A3B");
+    QVERIFY(model);
+    const Machine machine = *parseMachine("4xH100-80GB");
+    PlanOptions plain;
+    plain.engine = *parseEngine(engine.toStdString());
+    PlanOptions asked = plain;
+    if (option == "--dtype") asked.dtype = DType::F32;
+    if (option == "--quantization") asked.quantization = "fp8";
+    if (option == "--kv-cache-dtype") asked.kvCacheDType = engine == "llama.cpp" ? DType::Q8_0 : DType::F8E4M3;
+    if (option == "--max-model-len") asked.maxModelLen = 4096;
+    if (option == "--gpu-memory-utilization") asked.gpuMemoryUtilization = 0.77;
+    if (option == "--max-num-seqs") asked.maxNumSeqs = 33;
+    if (option == "--max-num-batched-tokens") asked.maxNumBatchedTokens = 3000;
+    if (option == "--enforce-eager") asked.enforceEager = true;
+    if (option == "--concurrency") asked.concurrency = 7;
+    if (option == "--input-len") asked.inputLen = 777;
+    if (option == "--output-len") asked.outputLen = 333;
+    if (option == "--expert-parallel") asked.expertParallel = true;
+    if (option == "--attention-data-parallel") asked.attentionDataParallel = true;
+    const auto planned = [&](const PlanOptions& options) {
+      const auto report = planModel(*model, machine, options);
+      if (!report) return report.error().message();
+      nlohmann::json json = planToJson(*report, "model");
+      json.erase("options");  // which only repeats what was asked
+      return json.dump();
+    };
+    const std::string after = planned(asked);
+    QVERIFY(planned(plain).front() == '{');
+    QVERIFY2(after != planned(plain), "accepted without any effect");
+    if (after.front() != '{') QVERIFY2(after.rfind(option.toStdString(), 0) == 0, after.c_str());
+  }
+
+  // The command carries what was asked of the engine, in the engine's own words.
+  void askedLimitsAreInTheCommand_data() {
+    QTest::addColumn<QString>("engine");
+    QTest::addColumn<QString>("words");
+    QTest::newRow("vllm") << "vllm"
+                          << "--gpu-memory-utilization 0.77|--max-num-seqs 33|--max-num-batched-tokens 3000|--enforce-eager";
+    QTest::newRow("sglang")
+        << "sglang"
+        << "--mem-fraction-static 0.77|--max-running-requests 33|--chunked-prefill-size 3000|--disable-cuda-graph";
+    QTest::newRow("tensorrt-llm") << "tensorrt-llm"
+                                  << "--kv_cache_free_gpu_memory_fraction 0.77|--max_batch_size 33|--max_num_tokens 3000|"
+                                     "--extra_llm_api_options options.yaml";
+    QTest::newRow("lmdeploy") << "lmdeploy"
+                              << "--cache-max-entry-count 0.77|--max-batch-size 33|--max-prefill-token-num 3000";
+    QTest::newRow("llama.cpp") << "llama.cpp"
+                               << "GGML_CUDA_DISABLE_GRAPHS=1|-b 3000|-ub 3000";
+    QTest::newRow("headroom") << "headroom"
+                              << "--gpu-memory-utilization 0.77|--max-num-seqs 33|--max-num-batched-tokens 3000|--enforce-eager";
+  }
+  void askedLimitsAreInTheCommand() {
+    QFETCH(QString, engine);
+    QFETCH(QString, words);
+    const bool bySlots = engine == "llama.cpp";
+    PlanOptions options;
+    options.engine = *parseEngine(engine.toStdString());
+    options.maxModelLen = 4096;
+    options.maxNumBatchedTokens = 3000;
+    options.enforceEager = true;
+    if (!bySlots) options.gpuMemoryUtilization = 0.77;
+    if (!bySlots) options.maxNumSeqs = 33;
+    const auto report = planModel(*openModel("Qwen/Qwen3-30B-A3B"), *parseMachine("4xH100-80GB"), options);
+    QVERIFY2(report, report ? "" : report.error().message().c_str());
+    QVERIFY(report->recommended);
+    const LayoutPlan& best = *report->find(report->recommended->tp, report->recommended->pp, report->recommended->dp);
+    const std::string command = launchCommand(*report, best, "model")->text;
+    for (const QString& word : words.split(QLatin1Char('|')))
+      QVERIFY2(QString::fromStdString(command).contains(word), (word.toStdString() + " in " + command).c_str());
+  }
+
+  // A checkpoint that was only assumed has no name that a command could start.
+  void anAssumedCheckpointIsAPlaceInTheCommand() {
+    PlanOptions options;
+    options.engine = *parseEngine("vllm");
+    options.quantization = "awq";
+    const auto report = planModel(*openModel("Qwen/Qwen2.5-7B-Instruct"), *parseMachine("1xL4-24GB"), options);
+    QVERIFY2(report, report ? "" : report.error().message().c_str());
+    const auto command = launchCommand(*report, report->layouts.front(), "/models/qwen");
+    QVERIFY2(QString::fromStdString(command->text).startsWith("vllm serve QUANTIZED_CHECKPOINT "), command->text.c_str());
+    QCOMPARE(command->explained.front().option, std::string("QUANTIZED_CHECKPOINT"));
+    options.quantization.reset();
+    const auto plain = planModel(*openModel("Qwen/Qwen2.5-7B-Instruct"), *parseMachine("1xL4-24GB"), options);
+    QVERIFY(QString::fromStdString(launchCommand(*plain, plain->layouts.front(), "/models/qwen")->text)
+                .startsWith("vllm serve /models/qwen"));
+  }
+
   void moreGpusNeverLessCache() {
     const ModelSource model = makeModel(qwen72Shape());
     for (const char* engine : {"headroom", "vllm"}) {

@@ -77,6 +77,11 @@ class CoreTextTest : public QObject {
             options.engine.kind = kind;
             options.expertParallel = experts;
             options.concurrency = experts ? 64 : 1;
+            if (gpus[0] == '3' && kind != EngineKind::LlamaCpp) {  // limits that are asked for stand in the command
+              options.maxNumSeqs = 32;
+              options.gpuMemoryUtilization = 0.8;
+            }
+            options.enforceEager = gpus[0] == '3';
             const auto report = planModel(*model, *machine, options);
             if (report) {
               note(*report, entry.name);

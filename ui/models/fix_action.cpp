@@ -104,7 +104,7 @@ class Reader {
     });
     each(R"((\d+) requests? at once instead of)", [&](const Match& match) {
       FixAction action;
-      action.concurrency = std::max<qint64>(1, match.captured(1).toLongLong() * m_layout.dp);
+      action.concurrency = std::max<qint64>(1, match.captured(1).toLongLong());
       m_found.emplace(match.capturedStart(), action);
     });
     each(R"(--dtype (\w+))", [&](const Match& match) {

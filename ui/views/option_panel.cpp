@@ -205,15 +205,23 @@ void OptionPanel::setLoad(const PlanOptions& options) {
 
 void OptionPanel::fillTypes() {
   const auto kind = static_cast<EngineKind>(m_engine->currentData().toInt());
-  fill(m_dtype, {DType::BF16, DType::F16, DType::F32});
   // What the engine takes; a type that it refuses is not offered.
+  if (kind == EngineKind::TensorRtLlm)
+    fill(m_dtype, {});
+  else
+    fill(m_dtype, {DType::BF16, DType::F16, DType::F32});
   std::vector<DType> kvTypes{DType::BF16, DType::F16, DType::F8E4M3, DType::F8E5M2};
   if (kind == EngineKind::Headroom) {
     kvTypes = {DType::F32, DType::F16, DType::BF16, DType::F8E4M3, DType::F8E5M2};
     if (m_hostDevices) kvTypes.push_back(DType::I8);
   } else if (kind == EngineKind::LlamaCpp) {
     kvTypes = {DType::F32, DType::F16, DType::BF16, DType::Q8_0, DType::Q4_1, DType::Q4_0};
+  } else if (kind == EngineKind::LmDeploy) {
+    kvTypes = {DType::BF16, DType::F16};
   }
+  // llama.cpp takes what it needs, and its slots are the concurrent requests.
+  m_utilization->setEnabled(kind != EngineKind::LlamaCpp);
+  m_sequences->setEnabled(kind != EngineKind::LlamaCpp);
   fill(m_kvDType, kvTypes);
   // What the checkpoint says stays; a 16-bit model may be planned as if it were quantized.
   {
@@ -257,7 +265,7 @@ PlanOptions OptionPanel::options() const {
   options.concurrency = m_concurrency->value();
   options.inputLen = tokensOf(m_input);
   options.outputLen = tokensOf(m_output);
-  if (m_utilization->value() > 0) options.gpuMemoryUtilization = m_utilization->value() / 100.0;
+  if (m_utilization->isEnabled() && m_utilization->value() > 0) options.gpuMemoryUtilization = m_utilization->value() / 100.0;
   options.enforceEager = m_eager->isChecked();
   const auto checked = [](const QCheckBox* box) {
     return box->isEnabled() && box->isVisibleTo(box->parentWidget()) && box->isChecked();
@@ -266,7 +274,7 @@ PlanOptions OptionPanel::options() const {
   options.attentionDataParallel = checked(m_attentionReplicas);
   if (const std::string quantization = m_quantization->currentData().toString().toStdString(); !quantization.empty())
     options.quantization = quantization;
-  if (m_sequences->value() > 0) options.maxNumSeqs = m_sequences->value();
+  if (m_sequences->isEnabled() && m_sequences->value() > 0) options.maxNumSeqs = m_sequences->value();
   options.maxNumBatchedTokens = tokensOf(m_batched);
   return options;
 }

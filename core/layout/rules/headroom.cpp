@@ -12,6 +12,12 @@ class HeadroomRules : public EngineRules {
   RuleVerdict check(const RuleContext& context, LayoutSizes sizes) const override {
     RuleVerdict verdict;
     const ModelConfig& config = context.model.config;
+    if (!config.missingInEngine.empty()) {  // first: other sizes would not help
+      std::string missing;
+      for (const std::string& part : config.missingInEngine) missing += (missing.empty() ? "" : ", ") + part;
+      verdict.refusal = {"headroom.missing", "the engine cannot run this model yet: " + missing, "plan with another --engine"};
+      return verdict;
+    }
     if (sizes.pp > config.layerCount()) {
       verdict.refusal = {"headroom.layers",
                          fmt::format("{} stages for {} layers: every stage needs at least one", sizes.pp, config.layerCount()),
@@ -23,11 +29,6 @@ class HeadroomRules : public EngineRules {
                          fmt::format("{}: {}, {}", split.error().where, split.error().found, split.error().expected),
                          split.error().next};
       return verdict;
-    }
-    if (!config.missingInEngine.empty()) {
-      std::string missing;
-      for (const std::string& part : config.missingInEngine) missing += (missing.empty() ? "" : ", ") + part;
-      verdict.refusal = {"headroom.missing", "the engine cannot run this model yet: " + missing, "plan with another --engine"};
     }
     return verdict;
   }
