@@ -502,7 +502,22 @@ void addBenchCommand(CLI::App& app, Run& run) {
       ->capture_default_str();
   a.serveOptions = addServeOptions(*command, a.serve);
   for (CLI::Option* option : a.serveOptions) option->group("Serving, where TARGET is a model");
-  command->callback([arguments, &run] { run = [arguments] { return bench(*arguments); }; });
+  command->callback([arguments, command, &run] {
+    const BenchArguments& given = *arguments;
+    const bool random = given.dataset == "random", allAtOnce = given.requestRates == "inf";
+    const std::string idle = idleOption(
+        *command,
+        {{!random,
+          "with --dataset-name sharegpt or jsonl",
+          "it with --dataset-name random: a file has its own lengths",
+          {"--random-input-len", "--random-output-len", "--random-range-ratio", "--random-distribution", "--random-prefix-len"}},
+         {random, "with random prompts", "it with --dataset-name sharegpt or jsonl", {"--disable-shuffle"}},
+         {given.dataset != "sharegpt", "without --dataset-name sharegpt", "it with that", {"--sharegpt-output-len"}},
+         {given.dataset != "jsonl", "without --dataset-name jsonl", "it with that", {"--custom-output-len"}},
+         {allAtOnce, "with --request-rate inf", "it with a rate: there are no gaps between requests", {"--burstiness"}},
+         {given.format != "json", "without --format json", "it with that", {"--save-detailed"}}});
+    run = [arguments, idle] { return idle.empty() ? bench(*arguments) : fail(kBadInput, idle); };
+  });
 }
 
 }  // namespace headroom::app

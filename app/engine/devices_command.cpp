@@ -152,7 +152,13 @@ void addDevicesCommand(CLI::App& app, Run& run) {
   command->add_option("--format", options->format, "table or json")
       ->check(CLI::IsMember({"table", "json"}))
       ->capture_default_str();
-  command->callback([options, &run] { run = [options] { return runDevices(*options); }; });
+  command->callback([options, command, &run] {
+    const std::string idle =
+        idleOption(*command, {{options->watchSeconds > 0, "with --watch", "one of the two: it follows GPUs", {"--host-devices"}},
+                              {options->watchSeconds > 0 && options->format == "table", "table with --watch",
+                               "json: it prints a line of JSON each time", {"--format"}}});
+    run = [options, idle] { return idle.empty() ? runDevices(*options) : fail(kBadInput, idle); };
+  });
 }
 
 }  // namespace headroom::app

@@ -166,6 +166,10 @@ Result<Prepared> prepare(ModelArguments& arguments, const DeviceArguments& devic
   const FoundDevices found = findDevices(host);
   const auto device = chooseDevice(devices, found, log);
   if (!device) return pass(device);
+  if (*device == DeviceKind::Cuda && (!devices.deviceMemory.empty() || devices.threads > 0))
+    return failure(devices.deviceMemory.empty() ? "--threads" : "--device-memory", "CUDA devices", "host devices",
+                   devices.deviceMemory.empty() ? "leave it out, or serve with --device cpu"
+                                                : "--gpu-memory-utilization is the share of a GPU; --device cpu takes host devices");
   auto gpus = readGpus(arguments.gpus);
   if (!gpus) return pass(gpus);
   if (!gpus->empty() && *device == DeviceKind::Cpu)

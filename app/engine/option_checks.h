@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 
 #include <string>
+#include <vector>
 
 namespace headroom::app {
 
@@ -23,8 +24,30 @@ inline CLI::Validator numberIn(double least, double most) {
 // "": a shell's variable that is not set, as a rule.
 inline CLI::Validator notEmpty() {
   return CLI::Validator(
-      [](std::string& text) { return text.empty() ? std::string("found an empty text; leave the option out, or give it a value") : std::string(); },
+      [](std::string& text) {
+        return text.empty() ? std::string("found an empty text; leave the option out, or give it a value") : std::string();
+      },
       std::string());
+}
+
+// Options that do nothing beside what else was given.
+struct IdleOptions {
+  bool idle;             // beside what was given
+  const char* found;     // "without --wish"
+  const char* expected;  // "with it: they are part of a wish"
+  std::vector<const char*> options;
+};
+
+// An option that was given and would do nothing is an error, since its user expects something of it: the line that says so of the
+// first; empty where there is none.
+inline std::string idleOption(const CLI::App& command, const std::vector<IdleOptions>& rules) {
+  for (const IdleOptions& rule : rules) {
+    if (!rule.idle) continue;
+    for (const char* name : rule.options) {
+      if (command.get_option(name)->count() > 0) return fmt::format("{}: found {}, expected {}", name, rule.found, rule.expected);
+    }
+  }
+  return {};
 }
 
 }  // namespace headroom::app

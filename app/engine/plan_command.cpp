@@ -2,6 +2,7 @@
 // headroom-engine plan: the grid of a model on a machine, as a table for people or as JSON for scripts. Reads headers only.
 #include "app/engine/command.h"
 #include "app/engine/option_checks.h"
+#include "core/hardware/price_list.h"
 #include "core/json_text.h"
 #include "core/launch/plan_search.h"
 #include "core/launch/start_log.h"
@@ -10,7 +11,6 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
@@ -36,6 +36,7 @@ struct PlanArguments {
   std::string compareWith, calibrate;
   Wish wished;
   std::vector<std::string> prices;
+  bool noPrices = false;
   bool noCalibration = false;
 };
 
@@ -45,8 +46,9 @@ Result<std::optional<DType>> dtypeOption(const std::string& option, std::string 
   if (name == "fp8_e4m3") return std::optional(DType::F8E4M3);
   if (name == "fp8_e5m2") return std::optional(DType::F8E5M2);
   if (std::optional<DType> dtype = parseDType(name)) return dtype;
-  return failure(option, fmt::format("\"{}\"", name),
-                 option == "--dtype" ? "auto, float32, float16 or bfloat16" : "auto, float32, float16, bfloat16, fp8, int8 or q8_0");
+  return failure(
+      option, fmt::format("\"{}\"", name),
+      option == "--dtype" ? "auto, float32, float16 or bfloat16" : "auto, float32, float16, bfloat16, fp8, int8 or q8_0");
 }
 
 // Sentences broken at spaces, continued at `indent`.
@@ -156,14 +158,25 @@ void printRanks(const LayoutPlan& plan) {
   }
 }
 
+// "2 x 23.64 + 1 x 79.25 GiB": GPUs of one memory that follow one another.
+std::string memoryText(const Machine& machine) {
+  std::string text;
+  for (size_t at = 0; at < machine.gpus.size();) {
+    size_t end = at;
+    while (end < machine.gpus.size() && machine.gpus[end].totalMemory == machine.gpus[at].totalMemory) ++end;
+    text += fmt::format("{}{} x {:.2f}", text.empty() ? "" : " + ", end - at, machine.gpus[at].totalMemory.gib());
+    at = end;
+  }
+  return text + " GiB";
+}
+
 void printTable(const PlanReport& report, const std::string& modelArgument) {
   const ModelConfig& model = report.model;
   const ResolvedOptions& options = report.options;
   fmt::print("{}  {} layers, {} query heads, {} KV heads of {}, {:.2f} B parameters, {:.2f} GiB as {}\n", model.name,
              model.layerCount(), model.qHeads, model.kvHeads, model.headDim, static_cast<double>(report.parameters) / 1e9,
              report.checkpointBytes.gib(), model.quantization ? model.quantization->method : std::string(dtypeName(model.dtype)));
-  fmt::print("{}  {} x {:.2f} GiB, utilization {:g}\n", report.machine.description, report.machine.size(),
-             report.machine.gpus.front().totalMemory.gib(), options.gpuMemoryUtilization);
+  fmt::print("{}  {}, utilization {:g}\n", report.machine.description, memoryText(report.machine), options.gpuMemoryUtilization);
   const std::string load = options.inputLen + options.outputLen > 0
                                ? fmt::format("{} in + {} out tokens", options.inputLen, options.outputLen)
                                : fmt::format("{} tokens each", options.maxModelLen);
@@ -258,13 +271,15 @@ Status storeCorrection(const std::string& key, const MemoryCorrection& correctio
 
 std::string amountText(const std::optional<double>& value, const std::string& unit) {
   if (!value) return "unknown";
-  return unit == "bytes" ? fmt::format("{:.2f} GiB", *value / (1024.0 * 1024.0 * 1024.0)) : fmt::format("{:.6g} {}", *value, unit);
+  return unit == "bytes" ? fmt::format("{:.2f} GiB", *value / (1024.0 * 1024.0 * 1024.0))
+                         : fmt::format("{:.6g} {}", *value, unit);
 }
 
 // Reads the log, shows predicted beside measured, and keeps the correction for the next plan of this machine and engine.
 int runCalibrate(const PlanArguments& arguments, const ModelSource& model, const Machine& machine, PlanOptions options) {
   std::ifstream file(arguments.calibrate, std::ios::binary);
-  if (!file) return fail(kBadInput, fmt::format("{}: found no file that can be read, expected a start-up log", arguments.calibrate));
+  if (!file)
+    return fail(kBadInput, fmt::format("{}: found no file that can be read, expected a start-up log", arguments.calibrate));
   std::ostringstream text;
   text << file.rdbuf();
   Result<StartLog> log = readStartLog(text.str(), arguments.calibrate);
@@ -289,11 +304,12 @@ int runCalibrate(const PlanArguments& arguments, const ModelSource& model, const
   for (const MeasuredTerm& term : terms) {
     if (term.name != "weights" || !term.predicted || !term.measured) continue;
     if (std::abs(*term.measured / *term.predicted - 1) > kSameModel)
-      return fail(kBadInput, fmt::format("{}: found weights of {} a rank{}, expected about {} for {} at TP={} PP={}; is it the log of "
-                                         "another model or layout?",
-                                         arguments.calibrate, amountText(term.measured, "bytes"),
-                                         log->model.empty() ? "" : " (" + log->model + ")", amountText(term.predicted, "bytes"),
-                                         model.config.name, tp, pp));
+      return fail(
+          kBadInput,
+          fmt::format("{}: found weights of {} a rank{}, expected about {} for {} at TP={} PP={}; is it the log of "
+                      "another model or layout?",
+                      arguments.calibrate, amountText(term.measured, "bytes"), log->model.empty() ? "" : " (" + log->model + ")",
+                      amountText(term.predicted, "bytes"), model.config.name, tp, pp));
   }
   const std::optional<MemoryCorrection> correction = correctionFrom(*plan, *log);
   const std::string key = correctionKey(machine, log->engine);
@@ -313,29 +329,30 @@ int runCalibrate(const PlanArguments& arguments, const ModelSource& model, const
                       {"measured", term.measured ? nlohmann::json(*term.measured) : nlohmann::json()},
                       {"unit", term.unit}});
     }
-    nlohmann::json json = {{"schema", "headroom.calibration/1"},
-                           {"engine", engineName(log->engine.kind)},
-                           {"engine_version", log->engine.version.empty() ? nlohmann::json() : nlohmann::json(log->engine.version)},
-                           {"model", log->model.empty() ? nlohmann::json() : nlohmann::json(log->model)},
-                           {"layout", {{"tp", tp}, {"pp", pp}, {"dp", dp}}},
-                           {"terms", list},
-                           {"correction", correction ? correctionToJson(*correction) : nlohmann::json()},
-                           {"kept_under", correction ? nlohmann::json(key) : nlohmann::json()},
-                           {"kv_tokens_after", after && after->kvTokens ? nlohmann::json(*after->kvTokens) : nlohmann::json()}};
-    fmt::print("{}\n", reportText(json));
+    nlohmann::json json = {
+        {"schema", "headroom.calibration/1"},
+        {"engine", engineName(log->engine.kind)},
+        {"engine_version", log->engine.version.empty() ? nlohmann::json() : nlohmann::json(log->engine.version)},
+        {"model", log->model.empty() ? nlohmann::json() : nlohmann::json(log->model)},
+        {"layout", {{"tp", tp}, {"pp", pp}, {"dp", dp}}},
+        {"terms", list},
+        {"correction", correction ? correctionToJson(*correction) : nlohmann::json()},
+        {"kept_under", correction ? nlohmann::json(key) : nlohmann::json()},
+        {"kv_tokens_after", after && after->kvTokens ? nlohmann::json(*after->kvTokens) : nlohmann::json()}};
+    fmt::print("{}\n", json.dump(2));
     return kDone;
   }
   fmt::print("{} {}, TP={} PP={}{}\n\n  {:<16}{:>18}{:>18}{:>10}\n", engineName(log->engine.kind), log->engine.version, tp, pp,
              dp > 1 ? fmt::format(" DP={}", dp) : "", "", "predicted", "measured", "");
   for (const MeasuredTerm& term : terms) {
     const bool both = term.predicted && term.measured && *term.measured != 0;
-    fmt::print("  {:<16}{:>18}{:>18}{:>10}\n", term.name, amountText(term.predicted, term.unit), amountText(term.measured, term.unit),
+    fmt::print("  {:<16}{:>18}{:>18}{:>10}\n", term.name, amountText(term.predicted, term.unit),
+               amountText(term.measured, term.unit),
                both ? fmt::format("{:+.1f} %", (*term.predicted / *term.measured - 1) * 100) : "");
   }
   if (correction) {
     fmt::print("\nKept for {}: {:+.2f} GiB activations, {:+.2f} graphs, {:+.2f} everything else a rank ({}).\n", key,
-               correction->activations.gib(), correction->graphs.gib(), correction->runtime.gib(),
-               correction->source);
+               correction->activations.gib(), correction->graphs.gib(), correction->runtime.gib(), correction->source);
     if (after && after->kvTokens) fmt::print("The next plan says {} tokens of KV cache.\n", *after->kvTokens);
   } else {
     fmt::print("\nNothing to correct by: the log has no memory figures.\n");
@@ -345,14 +362,19 @@ int runCalibrate(const PlanArguments& arguments, const ModelSource& model, const
 
 int runWish(const PlanArguments& arguments, const ModelSource& model, const PlanOptions& options) {
   Wish wish = arguments.wished;
-  for (const std::string& price : arguments.prices) {
-    const size_t at = price.rfind('=');
-    double value = 0;
-    const char* end = price.data() + price.size();
-    const bool good = at != std::string::npos && std::from_chars(price.data() + at + 1, end, value).ptr == end && value > 0;
-    if (!good) return fail(kBadInput, fmt::format("--price: found \"{}\", expected CARD=PRICE, such as L40S=0.9", price));
-    wish.prices[price.substr(0, at)] = value;
+  PriceList prices = arguments.noPrices ? PriceList() : readPrices(priceFile());
+  for (const std::string& text : arguments.prices) {
+    const auto price = parsePrice(text);
+    if (!price) return fail(kBadInput, price.error().message());
+    if (price->second > 0)
+      prices[price->first] = price->second;
+    else
+      prices.erase(price->first);
   }
+  if (!arguments.prices.empty()) {
+    if (const Status kept = writePrices(priceFile(), prices); !kept) return fail(kFailed, kept.error().message());
+  }
+  wish.prices = prices;
   std::vector<std::string> cards;
   if (arguments.gpusGiven) {
     std::istringstream list(arguments.gpus);
@@ -364,19 +386,36 @@ int runWish(const PlanArguments& arguments, const ModelSource& model, const Plan
     fmt::print("{}\n", reportText(wishToJson(*report, options, wish)));
     return kDone;
   }
-  fmt::print("{} under {}: the smallest machines of the catalog that grant it\n\n", model.config.name, engineName(options.engine.kind));
-  fmt::print("  {:<24}{:>8}{:>10}  {:<20}{:>9}{:>12}{:>12}{:>10}\n", "GPUs", "GiB", "price", "layout", "left", "tokens/s", "each",
-             "TTFT ms");
-  auto number = [](const std::optional<double>& value, int digits) { return value ? fmt::format("{:.{}f}", *value, digits) : "–"; };
+  fmt::print("{} under {}: the smallest machine of each card that grants it, {}\n\n", model.config.name,
+             engineName(options.engine.kind), wish.prices.empty() ? "fewest GPUs first" : "the cheapest first");
+  size_t widest = 0;
+  for (const WishAnswer& answer : report->answers) widest = std::max(widest, answer.gpus.size());
+  widest = std::max<size_t>(24, widest + 1);
+  fmt::print("  {:<{}}{:>8}{:>10}  {:<20}{:>9}{:>12}{:>12}{:>10}\n", "GPUs", widest, "GiB", "price", "layout", "left", "tokens/s",
+             "each", "TTFT ms");
+  auto number = [](const std::optional<double>& value, int digits) {
+    return value ? fmt::format("{:.{}f}", *value, digits) : "–";
+  };
   for (const WishAnswer& answer : report->answers) {
     const std::optional<double> each =
         answer.predicted.itlMs && *answer.predicted.itlMs > 0 ? std::optional(1000.0 / *answer.predicted.itlMs) : std::nullopt;
-    fmt::print("  {:<24}{:>8.0f}{:>10}  {:<20}{:>9.1f}{:>12}{:>12}{:>10}\n", answer.gpus, answer.memory.gib(), number(answer.price, 2),
+    fmt::print("  {:<{}}{:>8.0f}{:>10}  {:<20}{:>9.1f}{:>12}{:>12}{:>10}\n", answer.gpus, widest, answer.memory.gib(),
+               number(answer.price, 2),
                fmt::format("TP={} PP={}{}", answer.tp, answer.pp, answer.dp > 1 ? fmt::format(" DP={}", answer.dp) : ""),
-               answer.headroom ? answer.headroom->gib() : 0.0, number(answer.predicted.throughputTokensPerSecond, 0), number(each, 1),
-               number(answer.predicted.ttftMs, 0));
+               answer.headroom ? answer.headroom->gib() : 0.0, number(answer.predicted.throughputTokensPerSecond, 0),
+               number(each, 1), number(answer.predicted.ttftMs, 0));
   }
   if (report->answers.empty()) fmt::print("  none with {} GPUs or fewer\n", wish.mostGpus);
+  if (wish.prices.empty()) {
+    fmt::print(
+        "\n  The catalog knows no prices: --price L40S=0.9,H100-80GB=2.5 writes them, of one card and in any unit, and is "
+        "kept.\n");
+  } else {
+    std::string written;
+    for (const auto& [card, price] : wish.prices) written += fmt::format("{}{} {:g}", written.empty() ? "" : ", ", card, price);
+    fmt::print("\n  {}\n",
+               wrapped("Prices as written, of one card: " + written + ". Cards without a price follow, fewest GPUs first.", 2));
+  }
   if (!report->refused.empty()) {
     constexpr size_t kShown = 3;
     fmt::print("\nNot with {} or fewer: {} cards", wish.mostGpus, report->refused.size());
@@ -419,10 +458,11 @@ void printComparison(const std::vector<EngineAnswer>& answers) {
     }
     const LayoutPlan& plan = *answer.best;
     const std::optional<double> speed = plan.predicted.throughputTokensPerSecond;
-    fmt::print("  {:<20}{:>9}{:>9}  {:<18}{:>9.1f}{:>12}{:>11}{:>10}{:>12}\n", name, answer.accepted, answer.fitting, sizesText(plan),
-               plan.headroom ? plan.headroom->gib() : 0.0, count(plan.kvTokens),
+    fmt::print("  {:<20}{:>9}{:>9}  {:<18}{:>9.1f}{:>12}{:>11}{:>10}{:>12}\n", name, answer.accepted, answer.fitting,
+               sizesText(plan), plan.headroom ? plan.headroom->gib() : 0.0, count(plan.kvTokens),
                plan.answers.empty() ? "–" : count(plan.answers.front().longestContext),
-               plan.answers.empty() ? "–" : count(plan.answers.front().mostRequests), speed ? fmt::format("{:.0f}", *speed) : "–");
+               plan.answers.empty() ? "–" : count(plan.answers.front().mostRequests),
+               speed ? fmt::format("{:.0f}", *speed) : "–");
   }
 }
 
@@ -469,9 +509,15 @@ int runPlan(const PlanArguments& arguments) {
     return runWish(arguments, *model, *options);
   }
   // To look for GPUs opens the driver: only where this machine's own are meant.
-  Result<Machine> machine = parseMachine(
-      arguments.gpus, settings, meansLocalGpus(arguments.gpus) ? engine::findDevices(settings).cuda.gpus : std::vector<MachineGpu>());
+  Result<Machine> machine =
+      parseMachine(arguments.gpus, settings,
+                   meansLocalGpus(arguments.gpus) ? engine::findDevices(settings).cuda.gpus : std::vector<MachineGpu>());
   if (!machine) return fail(kBadInput, machine.error().message());
+  if (settings.memoryEach && !machine->isHostOnly())
+    return fail(kBadInput,
+                fmt::format("--device-memory: found --gpus {}, GPUs with a memory of their own, expected host devices: "
+                            "--gpus host",
+                            arguments.gpus));
   Result<ModelSource> model = openModel(arguments.model);
   if (!model) return fail(kBadInput, model.error().message());
   if (!arguments.calibrate.empty()) return runCalibrate(arguments, *model, *machine, *options);
@@ -485,9 +531,9 @@ int runPlan(const PlanArguments& arguments) {
     answers = compareEngines(*model, *machine, plain, *engines);
   }
   if (arguments.format == "json") {
-    nlohmann::json json = planToJson(*report, arguments.model);
-    if (!answers.empty()) json["comparison"] = comparisonToJson(answers);
-    fmt::print("{}\n", reportText(json));
+    const nlohmann::json comparison = answers.empty() ? nlohmann::json() : comparisonToJson(answers);
+    writePlanJson(*report, arguments.model, comparison, [](std::string_view part) { fmt::print("{}", part); });
+    fmt::print("\n");
   } else {
     printTable(*report, arguments.model);
     if (!answers.empty()) printComparison(answers);
@@ -501,14 +547,15 @@ void addPlanCommand(CLI::App& app, Run& run) {
   auto arguments = std::make_shared<PlanArguments>();
   CLI::App* plan = app.add_subcommand("plan", "Every layout of a model on a machine: what fits, what an engine refuses and why");
   plan->add_option("MODEL", arguments->model, "config.json, model folder, .gguf file or catalog name")->required();
-  CLI::Option* gpus =
-      plan->add_option("--gpus", arguments->gpus,
-                       "local (this machine's GPUs, or host devices without any), host, 6xA800-80GB, 2x24GiB,1x48GiB or 2n8xH100-80GB; with --wish the cards to look among: H100-80GB,L40S")
-          ->capture_default_str();
+  CLI::Option* gpus = plan->add_option("--gpus", arguments->gpus,
+                                       "local (this machine's GPUs, or host devices without any), host, 6xA800-80GB, "
+                                       "2x24GiB,1x48GiB or 2n8xH100-80GB; with --wish the cards to look among: H100-80GB,L40S")
+                          ->capture_default_str();
   plan->add_option("--engine", arguments->engine, "headroom, vllm[@VERSION], sglang, tensorrt-llm, lmdeploy or llama.cpp")
       ->capture_default_str();
   plan->add_option("--dtype", arguments->dtype, "auto, float32, float16 or bfloat16")->capture_default_str();
-  plan->add_option("--quantization", arguments->quantization, "the checkpoint's own; or what if: fp8, awq, gptq, w4a16, nvfp4, Q4_K_M, …");
+  plan->add_option("--quantization", arguments->quantization,
+                   "the checkpoint's own; or what if: fp8, awq, gptq, w4a16, nvfp4, Q4_K_M, …");
   plan->add_option("--kv-cache-dtype", arguments->kvCacheDType,
                    "auto, float32, float16, bfloat16, fp8, int8 (Headroom) or q8_0 (llama.cpp)")
       ->capture_default_str();
@@ -527,22 +574,51 @@ void addPlanCommand(CLI::App& app, Run& run) {
                  "replicas of the attention share one set of experts (sglang, tensorrt-llm)");
   plan->add_flag("--compare", arguments->compare, "all engines on this machine, beside the plan");
   plan->add_option("--compare-with", arguments->compareWith, "the engines to compare: vllm@0.21,sglang");
-  plan->add_option("--calibrate", arguments->calibrate,
-                   "a start-up log of vLLM, SGLang or llama.cpp: predicted beside measured, kept for the next plans of this machine");
+  plan->add_option(
+      "--calibrate", arguments->calibrate,
+      "a start-up log of vLLM, SGLang or llama.cpp: predicted beside measured, kept for the next plans of this machine");
   plan->add_flag("--no-calibration", arguments->noCalibration, "as if nothing had been measured on this machine");
   plan->add_flag("--wish", arguments->wish,
                  "the fewest GPUs of the catalog for --max-model-len, --concurrency and the speeds below");
-  plan->add_option("--min-tokens-per-s", arguments->wished.decodeTokensPerSecond, "wish: of each request")->check(numberIn(0, 1e9));
+  plan->add_option("--min-tokens-per-s", arguments->wished.decodeTokensPerSecond, "wish: of each request")
+      ->check(numberIn(0, 1e9));
   plan->add_option("--min-throughput", arguments->wished.throughputTokensPerSecond, "wish: tokens a second of all requests");
   plan->add_option("--max-ttft-ms", arguments->wished.ttftMs, "wish: milliseconds to the first token")->check(numberIn(0, 1e9));
   plan->add_option("--max-gpus", arguments->wished.mostGpus, "wish: of one machine")->capture_default_str();
-  plan->add_option("--price", arguments->prices, "wish: CARD=PRICE of one GPU, in any unit; the cheapest machine first")
+  plan->add_option("--price", arguments->prices,
+                   "wish: CARD=PRICE of one card, in any unit: the cheapest machine first; kept for the next wish and for the "
+                   "window, CARD=0 forgets it")
       ->delimiter(',');
+  plan->add_flag("--no-prices", arguments->noPrices, "wish: as if no price had been written");
   plan->add_option("--format", arguments->format, "table or json")
       ->check(CLI::IsMember({"table", "json"}))
       ->capture_default_str();
-  plan->callback([&run, arguments, gpus] {
+  plan->callback([&run, arguments, gpus, plan] {
     arguments->gpusGiven = gpus->count() > 0;
+    const bool wish = arguments->wish;
+    const std::string idle = idleOption(
+        *plan, {{!wish,
+                 "without --wish",
+                 "with it: it is part of a wish for GPUs",
+                 {"--min-tokens-per-s", "--min-throughput", "--max-ttft-ms", "--max-gpus", "--price", "--no-prices"}},
+                {wish,
+                 "with --wish",
+                 "a plan of one machine: a wish looks among the cards of the catalog",
+                 {"--device-memory", "--compare", "--compare-with", "--calibrate", "--no-calibration"}},
+                {!arguments->calibrate.empty(),
+                 "with --calibrate",
+                 "no comparison: the log is of one engine",
+                 {"--compare", "--compare-with"}},
+                {!arguments->calibrate.empty(),
+                 "with --calibrate",
+                 "one of the two: the log is what was measured",
+                 {"--no-calibration"}},
+                {arguments->noPrices, "with --no-prices", "one of the two", {"--price"}},
+                {arguments->compare, "with --compare, which takes all engines", "one of the two", {"--compare-with"}}});
+    if (!idle.empty()) {
+      run = [idle] { return fail(kBadInput, idle); };
+      return;
+    }
     run = [arguments] { return runPlan(*arguments); };
   });
 }

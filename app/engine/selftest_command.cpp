@@ -16,7 +16,7 @@ namespace {
 struct Options {
   std::string device = "auto", format = "table";
   int index = 0;
-  bool quick = false;
+  bool indexGiven = false, quick = false;
 };
 
 nlohmann::json rowJson(const engine::SelftestRow& row) {
@@ -42,6 +42,8 @@ int runSelftest(const Options& options) {
   if (cuda && !found.cudaModule) return fail(kBadInput, found.cudaOffReason);
   if (cuda && options.index >= found.cuda.size())
     return fail(kBadInput, fmt::format("--index: found {}, expected 0 to {}", options.index, found.cuda.size() - 1));
+  if (!cuda && options.indexGiven)
+    return fail(kBadInput, "--index: found with the CPU, expected a CUDA device: only these are numbered");
   if (!cuda && options.device == "auto" && options.format == "table") fmt::print("{}\n", found.cudaOffReason);
   engine::SelftestSettings settings;
   settings.cuda = cuda ? found.cudaModule : nullptr;
@@ -79,10 +81,13 @@ void addSelftestCommand(CLI::App& app, Run& run) {
   const auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand("selftest", "Runs every operation and collective of a device against the CPU, with errors and rates.");
   command->add_option("--device", options->device, "auto, cuda or cpu")->check(CLI::IsMember({"auto", "cuda", "cpu"}))->capture_default_str();
-  command->add_option("--index", options->index, "Which CUDA device")->check(CLI::Range(0, 63))->capture_default_str();
+  CLI::Option* index = command->add_option("--index", options->index, "Which CUDA device")->check(CLI::Range(0, 63))->capture_default_str();
   command->add_flag("--quick", options->quick, "Small shapes only: is it right? Rates then say little");
   command->add_option("--format", options->format, "table or json")->check(CLI::IsMember({"table", "json"}))->capture_default_str();
-  command->callback([options, &run] { run = [options] { return runSelftest(*options); }; });
+  command->callback([options, index, &run] {
+    options->indexGiven = index->count() > 0;
+    run = [options] { return runSelftest(*options); };
+  });
 }
 
 }  // namespace headroom::app

@@ -136,7 +136,6 @@ Result<WishReport> searchMachines(const PreparedModel& model, const PlanOptions&
   for (const auto& [name, price] : wish.prices) named.prices[findGpu(name)->name] = price;
   WishReport report;
   for (const GpuSpec* spec : specs) {
-    if (!named.prices.empty() && !named.prices.count(spec->name)) continue;
     Error error;
     std::string why = "the model does not fit";
     if (auto answer = smallestMachine(model, asked, named, *spec, &error, why))

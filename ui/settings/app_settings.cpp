@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/settings/app_settings.h"
 
+#include "core/hardware/price_list.h"
+
 #include <QDir>
 #include <QStandardPaths>
 #include <algorithm>
@@ -28,7 +30,6 @@ const QString kHostDeviceMemory = QStringLiteral("host_devices/memory_bytes");
 const QString kMachine = QStringLiteral("plan/machine");
 const QString kChartWindow = QStringLiteral("charts/window_seconds");
 const QString kRecentModels = QStringLiteral("recent_models");
-const QString kPrices = QStringLiteral("prices/");
 const QString kGeometry = QStringLiteral("window/geometry");
 const QString kWindowState = QStringLiteral("window/state");
 
@@ -126,17 +127,25 @@ QString AppSettings::machine() const { return m_state.value(kMachine, QStringLit
 
 void AppSettings::setMachine(const QString& machine) { store(m_state, kMachine, machine); }
 
+std::filesystem::path AppSettings::pricesFile() const {
+  return m_folder.isEmpty() ? priceFile() : std::filesystem::path((m_folder + QStringLiteral("/prices.json")).toStdString());
+}
+
 double AppSettings::gpuPrice(const QString& card) const {
-  bool isNumber = false;
-  const double price = m_config.value(kPrices + card).toDouble(&isNumber);
-  return isNumber && price > 0 ? price : 0;
+  const PriceList prices = readPrices(pricesFile());
+  const auto known = prices.find(card.toStdString());
+  return known == prices.end() ? 0 : known->second;
 }
 
 void AppSettings::setGpuPrice(const QString& card, double price) {
+  PriceList prices = readPrices(pricesFile());
   if (price > 0)
-    store(m_config, kPrices + card, price);
+    prices[card.toStdString()] = price;
   else
-    m_config.remove(kPrices + card);
+    prices.erase(card.toStdString());
+  if (writePrices(pricesFile(), prices) || !m_unsaved.isEmpty()) return;
+  m_unsaved = QString::fromStdString(pricesFile().string());
+  emit saveFailed(m_unsaved);
 }
 
 int AppSettings::chartWindowSeconds() const {

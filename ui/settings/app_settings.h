@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What the user chose and what the window remembers. Choices go to XDG_CONFIG_HOME/headroom/settings.ini, window state and
-// history to XDG_STATE_HOME/headroom/state.ini. Passed by constructor; two may live side by side in a test. GUI thread only.
+// history to XDG_STATE_HOME/headroom/state.ini, prices of cards to the file of core/hardware/price_list. Passed by constructor;
+// two may live side by side in a test. GUI thread only.
 #pragma once
 
 #include "core/hardware/machine.h"
@@ -10,6 +11,7 @@
 #include <QSettings>
 #include <QString>
 #include <QStringList>
+#include <filesystem>
 
 namespace headroom::ui {
 
@@ -47,7 +49,7 @@ class AppSettings : public QObject {
   QString machine() const;
   void setMachine(const QString& machine);
 
-  // What one card costs, in the person's own unit; 0: not written.
+  // What one card costs, in the person's own unit; 0: not written. Kept where the command line keeps prices too.
   double gpuPrice(const QString& card) const;
   void setGpuPrice(const QString& card, double price);
 
@@ -78,6 +80,7 @@ class AppSettings : public QObject {
 
  private:
   void store(QSettings& file, const QString& key, const QVariant& value);
+  std::filesystem::path pricesFile() const;
 
   QString m_unsaved, m_folder;  // m_folder: empty for the user's own files
   QSettings m_config;
