@@ -54,6 +54,7 @@ std::shared_ptr<PlanReport> smallReport() {
     rank.kvCache = 1_GiB;
     rank.activations = 1_GiB;
     rank.headroom = stage == 0 ? 5_GiB : 4_GiB;
+    rank.budget = 9_GiB;
     fits.ranks.push_back(rank);
   }
   report->layouts.push_back(fits);
@@ -139,6 +140,29 @@ class LayoutGridModelTest : public QObject {
     QVERIFY(bars.at(0).limiting && !bars.at(1).limiting);
     QCOMPARE(bars.at(0).segments.back().part, MemoryPart::Free);
     QCOMPARE(bars.at(0).segments.back().bytes.count(), (1_GiB).count());
+  }
+
+  // Whatever share an engine leaves alone: the cache that is needed is the load's, not what the budget has beside the weights.
+  void barsShowTheCacheThatTheLoadNeeds_data() {
+    QTest::addColumn<QString>("engine");
+    for (const char* engine : {"headroom", "vllm", "sglang", "tensorrt-llm", "lmdeploy"}) QTest::addRow("%s", engine) << QString(engine);
+  }
+  void barsShowTheCacheThatTheLoadNeeds() {
+    QFETCH(QString, engine);
+    PlanOptions options;
+    options.engine = *parseEngine(engine.toStdString());
+    options.maxModelLen = 32768;
+    const auto report = planModel(*openModel("Qwen/Qwen2.5-72B-Instruct"), *parseMachine("4xA100-80GB"), options);
+    QVERIFY(report);
+    const std::vector<MemoryBarData> bars = memoryBars(*report, *report->find(4, 1, 1));
+    QCOMPARE(bars.size(), size_t(4));
+    int caches = 0;
+    for (const MemorySegment& segment : bars.front().segments) {
+      if (segment.part != MemoryPart::KvCache) continue;
+      ++caches;
+      QCOMPARE(segment.bytes.count(), int64_t{32768} * 80 * 2 * 256 * 2);  // 80 layers, two KV heads of 128 for K and V, 16 bits
+    }
+    QCOMPARE(caches, 1);
   }
 
   void catalogIsAProperModelWithTheStorysModel() {

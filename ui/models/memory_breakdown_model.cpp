@@ -47,10 +47,7 @@ MemoryBarData barOf(const PlanReport& report, const LayoutPlan& layout, const Ra
     const MachineGpu& gpu = gpus[static_cast<size_t>(rank.slice.gpu)];
     bar.total = gpu.totalMemory;
     others = gpu.usedByOthers.value_or(Bytes(0));
-    const double share = report.options.gpuMemoryUtilization;
-    bar.budget = report.options.engine.kind == EngineKind::Headroom
-                     ? gpu.budget(share)
-                     : Bytes(static_cast<int64_t>(static_cast<double>(bar.total.count()) * share));
+    bar.budget = rank.budget.value_or(bar.total);
   }
   Bytes used;
   const auto add = [&](MemoryPart part, const std::optional<Bytes>& bytes) {

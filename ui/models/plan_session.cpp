@@ -7,6 +7,7 @@
 
 #include <QFile>
 #include <QFileInfo>
+#include <QPointer>
 
 namespace headroom::ui {
 namespace {
@@ -112,6 +113,7 @@ void PlanSession::refresh() {
 
 void PlanSession::replan() {
   const uint64_t generation = ++m_planGeneration;
+  if (m_report) m_replaced = std::move(m_report);
   m_report.reset();
   m_answers.clear();
   if (!m_model) return;
@@ -139,7 +141,11 @@ void PlanSession::replan() {
         return;
       }
       m_report = std::make_shared<const PlanReport>(std::move(**planned));
+      // Views hold the old report until they show the new one. Thousands of layouts are let go of on the worker's thread.
+      std::shared_ptr<const PlanReport> replaced = std::move(m_replaced);
+      const QPointer<PlanSession> self(this);
       emit planReady();
+      if (self) m_worker.run([replaced = std::move(replaced)] {});
     });
   });
 }

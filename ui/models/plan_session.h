@@ -111,7 +111,7 @@ class PlanSession : public QObject {
   QString m_machineText = QStringLiteral("local");
   Machine m_machine;
   PlanOptions m_options;
-  std::shared_ptr<const PlanReport> m_report;
+  std::shared_ptr<const PlanReport> m_report, m_replaced;  // m_replaced: the one before, while a new one is made
   EngineAnswers m_answers;
   CalibrationStore m_calibrations;
   std::atomic<uint64_t> m_logGeneration = 0;

@@ -6,6 +6,7 @@
 
 #include <QEvent>
 #include <QHelpEvent>
+#include <QPaintEvent>
 #include <QPainter>
 #include <QPainterPath>
 #include <QToolTip>
@@ -104,13 +105,17 @@ int MemoryBars::legend(int width, int top, QPainter* painter) const {
   return y + line;
 }
 
-void MemoryBars::paintEvent(QPaintEvent*) {
+void MemoryBars::paintEvent(QPaintEvent* event) {
   QPainter painter(this);
   painter.setRenderHint(QPainter::Antialiasing);
   const ColorScheme scheme = schemeOf(palette());
   const QFontMetrics metrics = fontMetrics();
-  int top = 0;
-  for (const MemoryBarData& bar : m_bars) {
+  // Of a machine of a hundred GPUs few bars are in sight.
+  const int first = std::max(0, event->rect().top() / rowHeight()), past = event->rect().bottom() / rowHeight() + 1;
+  const int count = static_cast<int>(m_bars.size());
+  for (int row = first; row < std::min(past, count); ++row) {
+    const MemoryBarData& bar = m_bars[static_cast<size_t>(row)];
+    const int top = row * rowHeight();
     const int textHeight = metrics.height();
     QFont bold = font();
     bold.setWeight(bar.limiting ? QFont::DemiBold : QFont::Normal);
@@ -154,9 +159,8 @@ void MemoryBars::paintEvent(QPaintEvent*) {
     painter.setPen(QPen(separatorColor(palette()), 1));
     painter.setBrush(Qt::NoBrush);
     painter.drawPath(clip);
-    top += rowHeight();
   }
-  if (!m_bars.empty()) legend(width(), top, &painter);
+  if (count > 0 && past > count) legend(width(), count * rowHeight(), &painter);
 }
 
 bool MemoryBars::event(QEvent* event) {
