@@ -5335,6 +5335,10 @@ The window is licensed under GPL-3.0-or-later, the engine under Apache-2.0.</sou
         <translation>GPU 型号</translation>
     </message>
     <message>
+        <source>Several kinds</source>
+        <translation>多种型号</translation>
+    </message>
+    <message>
         <source>GPUs as text</source>
         <translation>以文本写出的 GPU</translation>
     </message>

@@ -300,10 +300,31 @@ class PlanPageTest : public QObject {
     QCOMPARE(m_session->report()->options.maxModelLen, int64_t(4096));
   }
 
+  // Pickers say what the machine is, or nothing: of several kinds of card there is no one kind and number.
+  void pickersFollowAMachineOfOneKind() {
+    auto* card = part<QComboBox>("gpuCard");
+    auto* count = part<QSpinBox>("gpuCount");
+    QVERIFY(m_session->setMachine(QStringLiteral("6xA800-80GB")));
+    QCOMPARE(card->currentText(), QStringLiteral("A800-80GB"));
+    QCOMPARE(count->value(), 6);
+    QVERIFY(m_session->setMachine(QStringLiteral("2xRTX 4090,1xA800-80GB")));
+    QCOMPARE(card->currentIndex(), -1);
+    QVERIFY(!count->isEnabled());
+    card->setCurrentIndex(card->findText(QStringLiteral("T4-16GB")));
+    emit card->activated(card->currentIndex());
+    QCOMPARE(m_session->machineText(), QStringLiteral("3xT4-16GB"));
+    QVERIFY(count->isEnabled());
+  }
+
   void anotherMachineShowsItsOwnRecommendationUnlessALayoutWasChosen() {
     openStory(static_cast<int>(EngineKind::Vllm));
-    const auto recommended = [this] { return FixAction::Sizes{m_session->report()->recommended->tp, m_session->report()->recommended->pp, m_session->report()->recommended->dp}; };
-    const auto selected = [this] { return FixAction::Sizes{m_page->selectedLayout()->tp, m_page->selectedLayout()->pp, m_page->selectedLayout()->dp}; };
+    const auto recommended = [this] {
+      return FixAction::Sizes{m_session->report()->recommended->tp, m_session->report()->recommended->pp,
+                              m_session->report()->recommended->dp};
+    };
+    const auto selected = [this] {
+      return FixAction::Sizes{m_page->selectedLayout()->tp, m_page->selectedLayout()->pp, m_page->selectedLayout()->dp};
+    };
     const auto plan = [this](const char* machine) {
       m_page->machineBar().machineRequested(QString::fromLatin1(machine));
       QTRY_VERIFY_WITH_TIMEOUT(m_session->report() && !m_session->isPlanning(), kPlanTimeoutMs);
@@ -339,7 +360,8 @@ class PlanPageTest : public QObject {
     QVERIFY(headroomRow >= 0);
     table->selectRow(headroomRow);
     part<QPushButton>("useEngine")->click();
-    QTRY_VERIFY_WITH_TIMEOUT(m_session->report() && m_session->report()->options.engine.kind == EngineKind::Headroom, kPlanTimeoutMs);
+    QTRY_VERIFY_WITH_TIMEOUT(m_session->report() && m_session->report()->options.engine.kind == EngineKind::Headroom,
+                             kPlanTimeoutMs);
   }
 
   void everyEngineNamesItsVersions() {

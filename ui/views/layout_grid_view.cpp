@@ -77,6 +77,15 @@ void LayoutGridView::keyPressEvent(QKeyEvent* event) {
   QTableView::keyPressEvent(event);
 }
 
+// The chosen layout stays in sight when room is lost.
+void LayoutGridView::resizeEvent(QResizeEvent* event) {
+  const bool wasSeen = QRect(QPoint(), event->oldSize()).contains(visualRect(currentIndex()));
+  QTableView::resizeEvent(event);
+  if (wasSeen && currentIndex().isValid())
+    QMetaObject::invokeMethod(
+        this, [this] { scrollTo(currentIndex()); }, Qt::QueuedConnection);
+}
+
 void LayoutGridView::currentChanged(const QModelIndex& current, const QModelIndex& previous) {
   QTableView::currentChanged(current, previous);
   emit layoutSelected(current);
@@ -176,6 +185,12 @@ void GridLegend::paintEvent(QPaintEvent*) {
   QPainter painter(this);
   painter.setRenderHint(QPainter::Antialiasing);
   place(width(), &painter);
+}
+
+// The entries wrap with the width, and the height with them.
+void GridLegend::resizeEvent(QResizeEvent* event) {
+  QWidget::resizeEvent(event);
+  if (heightForWidth(width()) != height()) updateGeometry();
 }
 
 void GridLegend::changeEvent(QEvent* event) {

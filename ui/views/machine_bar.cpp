@@ -105,7 +105,7 @@ void MachineBar::build() {
       emit machineRequested(text);
     });
   connect(m_whatIf, &QRadioButton::clicked, this, [this] {
-    if (m_text->text().trimmed().isEmpty())
+    if (m_text->text().trimmed().isEmpty() && m_card->currentIndex() >= 0)
       pick();
     else
       requestWhatIf();
@@ -147,11 +147,11 @@ void MachineBar::setMachine(const QString& text, const Machine& machine) {
     const QString first = machine.gpus.empty() ? QString() : fromCore(machine.gpus.front().spec.name);
     bool same = !machine.gpus.empty();
     for (const MachineGpu& gpu : machine.gpus) same = same && gpu.spec.name == machine.gpus.front().spec.name;
-    if (const int card = m_card->findText(first); same && card >= 0) {
-      const QSignalBlocker block(m_count);
-      m_card->setCurrentIndex(card);
-      m_count->setValue(machine.size());
-    }
+    // Of several kinds there is no card to show, and no number of it to change.
+    const QSignalBlocker block(m_count);
+    m_card->setCurrentIndex(same ? m_card->findText(first) : -1);
+    m_count->setValue(machine.size());
+    m_count->setEnabled(m_card->currentIndex() >= 0);
   }
   m_summary->setText(summary());
 }
@@ -196,6 +196,7 @@ void MachineBar::retranslate() {
   m_count->setToolTip(tr("Number of GPUs"));
   m_card->setAccessibleName(tr("GPU model"));
   m_card->setToolTip(tr("GPU model"));
+  m_card->setPlaceholderText(tr("Several kinds"));
   m_edit->setAccessibleName(tr("Edit nodes and mixed cards"));
   m_edit->setToolTip(tr("Edit nodes and mixed cards"));
   m_text->setAccessibleName(tr("GPUs as text"));
