@@ -339,7 +339,7 @@ int runCalibrate(const PlanArguments& arguments, const ModelSource& model, const
         {"correction", correction ? correctionToJson(*correction) : nlohmann::json()},
         {"kept_under", correction ? nlohmann::json(key) : nlohmann::json()},
         {"kv_tokens_after", after && after->kvTokens ? nlohmann::json(*after->kvTokens) : nlohmann::json()}};
-    fmt::print("{}\n", json.dump(2));
+    fmt::print("{}\n", reportText(json));
     return kDone;
   }
   fmt::print("{} {}, TP={} PP={}{}\n\n  {:<16}{:>18}{:>18}{:>10}\n", engineName(log->engine.kind), log->engine.version, tp, pp,

@@ -59,7 +59,7 @@ class JsonText {
   }
   void value(const json& tree) {
     place();
-    const std::string text = tree.dump(kIndent);
+    const std::string text = tree.dump(kIndent, ' ', false, json::error_handler_t::replace);
     for (size_t at = 0; at < text.size();) {
       const size_t end = std::min(text.find('\n', at), text.size());
       m_text.append(text, at, end - at);
