@@ -185,6 +185,8 @@ class Template : public ChatTemplate {
         if (other) return other;
       }
       return prompt ? prompt : first;
+    } catch (const jinja::WorkFault& fault) {
+      return failure("chat template", fault.what());
     } catch (const std::exception& fault) {  // a request nested too deep
       return failure("chat request", fault.what());
     }
@@ -227,6 +229,8 @@ class Template : public ChatTemplate {
       const auto& body = withTools && toolUse != m_bodies.end() ? toolUse->second : m_bodies.at("default");
       jinja::Interpreter interpreter(std::move(variables));
       return interpreter.render(body);
+    } catch (const jinja::WorkFault&) {
+      throw;
     } catch (const jinja::Fault& fault) {
       return failure("chat template", fault.what());
     }

@@ -43,7 +43,7 @@ WorkLimit::WorkLimit(int64_t steps) : m_left(steps), m_outer(std::exchange(workL
 WorkLimit::~WorkLimit() { workLimit = m_outer; }
 
 void spend(int64_t steps) {
-  if (workLimit && (workLimit->m_left -= steps) < 0) throw Fault("the template runs too long");
+  if (workLimit && (workLimit->m_left -= steps) < 0) throw WorkFault("the template runs too long");
 }
 
 int64_t stepsOf(const Value& value) {

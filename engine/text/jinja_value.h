@@ -20,6 +20,10 @@ namespace headroom::engine::jinja {
 struct Fault : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
+// A template that works too long; rendering it in another way would take as long again.
+struct WorkFault : Fault {
+  using Fault::Fault;
+};
 
 class Value;
 struct Call;
