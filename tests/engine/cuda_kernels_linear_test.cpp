@@ -228,7 +228,7 @@ class CudaKernelsLinearTest : public QObject {
     QTest::addColumn<int>("rows");
     QTest::addColumn<bool>("tensorCores");
     QTest::addColumn<int>("type");
-    for (int index : {-1, 0, 7, 13})
+    for (int index : {-1, 0, 7, 13, 17})
       for (int rows : {3, 60, 300})
         for (bool tensorCores : {true, false})
           QTest::addRow("%s, %d rows, %s", index < 0 ? "plain" : kFormats[index].name, rows,

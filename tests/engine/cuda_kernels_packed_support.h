@@ -17,14 +17,18 @@ struct Format {
   std::vector<int> halves;  // where a stored block has scales of 16 bits
 };
 inline const Format kFormats[] = {
-    {"Q8_0", WeightFormat::Q8_0, DType::Q8_0, 32, {0}},       {"Q4_0", WeightFormat::Q4_0, DType::Q4_0, 32, {0}},
-    {"Q4_1", WeightFormat::Q4_1, DType::Q4_1, 32, {0, 2}},    {"Q5_0", WeightFormat::Q5_0, DType::Q5_0, 32, {0}},
-    {"Q5_1", WeightFormat::Q5_1, DType::Q5_1, 32, {0, 2}},    {"Q2_K", WeightFormat::Q2_K, DType::Q2_K, 256, {80, 82}},
-    {"Q3_K", WeightFormat::Q3_K, DType::Q3_K, 256, {108}},    {"Q4_K", WeightFormat::Q4_K, DType::Q4_K, 256, {0, 2}},
-    {"Q5_K", WeightFormat::Q5_K, DType::Q5_K, 256, {0, 2}},   {"Q6_K", WeightFormat::Q6_K, DType::Q6_K, 256, {208}},
-    {"IQ4_NL", WeightFormat::IQ4_NL, DType::IQ4_NL, 32, {0}}, {"IQ4_XS", WeightFormat::IQ4_XS, DType::IQ4_XS, 256, {0}},
-    {"MXFP4", WeightFormat::MXFP4, DType::MXFP4, 32, {}},     {"int4 groups", WeightFormat::Int4, DType::F32, 64, {}},
-    {"int8 groups", WeightFormat::Int8, DType::F32, 64, {}},  {"fp8 tiles", WeightFormat::F8E4M3, DType::F32, 64, {}},
+    {"Q8_0", WeightFormat::Q8_0, DType::Q8_0, 32, {0}},           {"Q4_0", WeightFormat::Q4_0, DType::Q4_0, 32, {0}},
+    {"Q4_1", WeightFormat::Q4_1, DType::Q4_1, 32, {0, 2}},        {"Q5_0", WeightFormat::Q5_0, DType::Q5_0, 32, {0}},
+    {"Q5_1", WeightFormat::Q5_1, DType::Q5_1, 32, {0, 2}},        {"Q2_K", WeightFormat::Q2_K, DType::Q2_K, 256, {80, 82}},
+    {"Q3_K", WeightFormat::Q3_K, DType::Q3_K, 256, {108}},        {"Q4_K", WeightFormat::Q4_K, DType::Q4_K, 256, {0, 2}},
+    {"Q5_K", WeightFormat::Q5_K, DType::Q5_K, 256, {0, 2}},       {"Q6_K", WeightFormat::Q6_K, DType::Q6_K, 256, {208}},
+    {"IQ4_NL", WeightFormat::IQ4_NL, DType::IQ4_NL, 32, {0}},     {"IQ4_XS", WeightFormat::IQ4_XS, DType::IQ4_XS, 256, {0}},
+    {"MXFP4", WeightFormat::MXFP4, DType::MXFP4, 32, {}},         {"int4 groups", WeightFormat::Int4, DType::F32, 64, {}},
+    {"fp8 tiles", WeightFormat::F8E4M3, DType::F32, 64, {}},      {"IQ1_S", WeightFormat::IQ1_S, DType::IQ1_S, 256, {0}},
+    {"IQ1_M", WeightFormat::IQ1_M, DType::IQ1_M, 256, {}},        {"IQ2_XXS", WeightFormat::IQ2_XXS, DType::IQ2_XXS, 256, {0}},
+    {"IQ2_XS", WeightFormat::IQ2_XS, DType::IQ2_XS, 256, {0}},    {"IQ2_S", WeightFormat::IQ2_S, DType::IQ2_S, 256, {0}},
+    {"IQ3_XXS", WeightFormat::IQ3_XXS, DType::IQ3_XXS, 256, {0}}, {"IQ3_S", WeightFormat::IQ3_S, DType::IQ3_S, 256, {0}},
+    {"TQ1_0", WeightFormat::TQ1_0, DType::TQ1_0, 256, {52}},      {"TQ2_0", WeightFormat::TQ2_0, DType::TQ2_0, 256, {64}},
 };
 
 inline void formats() {
@@ -54,6 +58,12 @@ struct StoredMatrix {
         std::memcpy(at + half, &bits, 2);
       }
       if (format.format == WeightFormat::MXFP4) at[0] = static_cast<uint8_t>(118 + random() % 6);
+      if (format.format == WeightFormat::IQ1_M) {  // the scale's nibbles stand above those of four words
+        const uint16_t bits = cpu::floatToF16(scale(random));
+        for (int i = 0; i < 4; ++i) at[49 + 2 * i] = static_cast<uint8_t>((at[49 + 2 * i] & 15) | (bits >> (4 * i) & 15) << 4);
+      }
+      if (format.format == WeightFormat::TQ2_0)  // three is no digit
+        for (int i = 0; i < 64; ++i) at[i] &= static_cast<uint8_t>(~(at[i] >> 1 & 0x55));
     }
     if (format.dtype != DType::F32) {
       for (int64_t row = 0; row < out; ++row)
@@ -72,7 +82,6 @@ struct StoredMatrix {
         const auto at = static_cast<size_t>(row / scaleRows * groups + col / 64);
         float code = 0;
         if (format.format == WeightFormat::Int4) code = static_cast<float>(((byte >> (col % 2 * 4)) & 15) - zeros[at]);
-        if (format.format == WeightFormat::Int8) code = static_cast<float>(static_cast<int8_t>(byte));
         if (format.format == WeightFormat::F8E4M3) {
           if ((byte & 0x7f) == 0x7f) byte ^= 1;  // no number
           code = fp8Value(byte);

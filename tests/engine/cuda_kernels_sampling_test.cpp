@@ -148,31 +148,6 @@ class CudaKernelsSamplingTest : public QObject {
     }
     QCOMPARE(gpu.report(), QString());
   }
-
-  void logprobs() {
-    Gpu gpu;
-    const Matrix logits(3, 1500, DType::F32, 1, 8.0f);
-    const std::vector<int> ids = {17, -1, 1499};
-    float* found = gpu.upload(std::vector<float>(3));
-    int* ranks = gpu.upload(std::vector<int>(3));
-    tokenLogprobs(gpu.stream, found, ranks, logits.upload(gpu), gpu.upload(ids));
-    const std::vector<float> values = gpu.download<float>(found, 3);
-    const std::vector<int> places = gpu.download<int>(ranks, 3);
-    QVERIFY(std::isnan(values[1]));
-    QCOMPARE(places[1], 0);
-    for (int r : {0, 2}) {
-      double sum = 0;
-      int better = 0;
-      const float chosen = logits.at(r, ids[static_cast<size_t>(r)]);
-      for (int64_t c = 0; c < 1500; ++c) {
-        sum += std::exp(static_cast<double>(logits.at(r, c)));
-        better += logits.at(r, c) > chosen;
-      }
-      QVERIFY(std::abs(values[static_cast<size_t>(r)] - (chosen - std::log(sum))) < 3e-6 * 16);
-      QCOMPARE(places[static_cast<size_t>(r)], better + 1);
-    }
-    QCOMPARE(gpu.report(), QString());
-  }
 };
 
 }  // namespace

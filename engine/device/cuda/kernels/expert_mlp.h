@@ -13,7 +13,7 @@ struct ExpertMatrices {
   PackedWeight packedShape;  // its data is not used
   DenseWeight denseShape;
   const uint8_t* const* data = nullptr;
-  const void* const* scales = nullptr;    // Int4, Int8, F8E4M3
+  const void* const* scales = nullptr;    // Int4, F8E4M3
   const uint8_t* const* zeros = nullptr;  // Int4 with zeros
   const float* bias = nullptr;            // (experts, out); may be null
   DType product = DType::F32;             // F16, BF16: F32 inputs are rounded to it for tensor cores; F32: they are not

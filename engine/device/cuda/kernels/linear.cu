@@ -46,7 +46,8 @@ void runPacked(Stream stream, TensorView in, std::span<const PackedTask> tasks, 
   const WeightFormat format = tasks.front().weight.format;
   const auto count = static_cast<int>(tasks.size());
   if constexpr (!std::is_same_v<T, float>) {
-    const int small = smallTile(tokens, options.experts);
+    int small = smallTile(tokens, options.experts);
+    if (small == 0 && hasCodebook(format)) small = kSmallTokens;  // many tokens are unpacked before (dequantizeRows)
     if (options.tensorCores && small > 0 && aligned(in.data, 8) && in.stride % 4 == 0)
       return launchSmall<T>(stream, format, launch, count, widest, tokenTiles(tokens, small, options.experts), small);
     if (options.tensorCores && small == 0 && aligned(in.data, 16) && in.stride % 8 == 0) {

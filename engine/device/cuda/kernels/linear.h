@@ -37,7 +37,7 @@ struct ExpertRows {
   const int* begin = nullptr;             // experts + 1
   const int* inputRows = nullptr;         // the input's row for each of the output's; null: the same row
   const uint8_t* const* data = nullptr;   // a matrix's bytes, by expert
-  const void* const* scales = nullptr;    // Int4, Int8, F8E4M3 only
+  const void* const* scales = nullptr;    // Int4, F8E4M3 only
   const uint8_t* const* zeros = nullptr;  // Int4 with zeros only
 };
 

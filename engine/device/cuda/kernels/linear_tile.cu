@@ -215,8 +215,9 @@ void launchTile(Stream stream, WeightFormat format, const LinearLaunch<T>& launc
   const dim3 grid(blocksFor(widest, kTileOutputs), static_cast<unsigned>(tiles), static_cast<unsigned>(tasks * splits));
   withFormat(format, [&](auto tag) {
     constexpr WeightFormat kFormat = decltype(tag)::value;
-    launchKernel(linearTileKernel<kFormat, T>, grid, dim3(kThreads), sharedBytes<T>(formatTraits(kFormat).minimums), stream,
-                 launch, splits, workspace);
+    if constexpr (!hasCodebook(kFormat))
+      launchKernel(linearTileKernel<kFormat, T>, grid, dim3(kThreads), sharedBytes<T>(formatTraits(kFormat).minimums), stream,
+                   launch, splits, workspace);
   });
   if (splits > 1) {
     const int64_t items = static_cast<int64_t>(launch.tokens) * widest;

@@ -4,6 +4,7 @@
 // minimum applied to the sums in F32.
 #pragma once
 
+#include "engine/device/cuda/kernels/codebook_codes.cuh"
 #include "engine/device/cuda/kernels/common.cuh"
 #include "engine/device/cuda/kernels/packed_weight.h"
 
@@ -70,9 +71,36 @@ __host__ __device__ constexpr FormatTraits formatTraits(WeightFormat format) {
     case WeightFormat::MXFP4:
       traits.table = true, traits.scaleBytes = 1;
       break;
+    // The super-block's bytes stand where others have their scales.
+    case WeightFormat::IQ1_S:
+      traits.codeBits = 0, traits.scaleBytes = 48, traits.scaleColumns = 256, traits.moreBytes = 2, traits.moreColumns = 256;
+      break;
+    case WeightFormat::IQ1_M:
+      traits.codeBits = 0, traits.scaleBytes = 56, traits.scaleColumns = 256, traits.scalesPerGroup = 2;
+      break;
+    case WeightFormat::IQ2_XXS:
+    case WeightFormat::TQ2_0:
+      traits.codeBits = 0, traits.scaleBytes = 64, traits.scaleColumns = 256, traits.moreBytes = 2, traits.moreColumns = 256;
+      break;
+    case WeightFormat::IQ2_XS:
+      traits.codeBits = 0, traits.scaleBytes = 72, traits.scaleColumns = 256, traits.moreBytes = 2, traits.moreColumns = 256,
+      traits.scalesPerGroup = 2;
+      break;
+    case WeightFormat::IQ2_S:
+      traits.codeBits = 0, traits.scaleBytes = 80, traits.scaleColumns = 256, traits.moreBytes = 2, traits.moreColumns = 256,
+      traits.scalesPerGroup = 2;
+      break;
+    case WeightFormat::IQ3_XXS:
+      traits.codeBits = 0, traits.scaleBytes = 96, traits.scaleColumns = 256, traits.moreBytes = 2, traits.moreColumns = 256;
+      break;
+    case WeightFormat::IQ3_S:
+      traits.codeBits = 0, traits.scaleBytes = 108, traits.scaleColumns = 256, traits.moreBytes = 2, traits.moreColumns = 256;
+      break;
+    case WeightFormat::TQ1_0:
+      traits.codeBits = 0, traits.scaleBytes = 52, traits.scaleColumns = 256, traits.moreBytes = 2, traits.moreColumns = 256;
+      break;
     case WeightFormat::Int4:
       break;
-    case WeightFormat::Int8:
     case WeightFormat::F8E4M3:
       traits.codeBits = 8;
       break;
@@ -83,7 +111,7 @@ __host__ __device__ constexpr FormatTraits formatTraits(WeightFormat format) {
 // A matrix as kernels take it. Planes' first bytes, and what the layout's units come to for one row.
 struct PackedArguments {
   const uint8_t *codes, *twos, *ones, *scales, *more;
-  const void* outerScales;  // Int4, Int8, F8E4M3
+  const void* outerScales;  // Int4, F8E4M3
   const uint8_t* zeros;
   DType scaleType;
   int scaleRows, scaleColumns, scalesPerRow;
@@ -163,18 +191,21 @@ inline constexpr float kFp8Factor = std::is_same_v<T, Half> ? 256.0f : 1.0f;
 template <WeightFormat kFormat>
 struct PackedPart {
   static constexpr FormatTraits kTraits = formatTraits(kFormat);
-  static constexpr bool kOuter =
-      kFormat == WeightFormat::Int4 || kFormat == WeightFormat::Int8 || kFormat == WeightFormat::F8E4M3;
+  static constexpr bool kOuter = kFormat == WeightFormat::Int4 || kFormat == WeightFormat::F8E4M3;
   static constexpr int kCodeWords = kTraits.codeBits, kTwoWords = kTraits.twos ? 2 : 0, kOneWords = kTraits.ones ? 1 : 0;
-  static constexpr int kHeaderWords = kTraits.scaleColumns == 256 ? kTraits.scaleBytes / 4
-                                      : kTraits.scaleBytes == 1   ? 1
-                                                                  : kTraits.scaleBytes;
+  static constexpr bool kCodebook = hasCodebook(kFormat);
+  static constexpr int kHeaderWords = kCodebook                     ? 0
+                                      : kTraits.scaleColumns == 256 ? kTraits.scaleBytes / 4
+                                      : kTraits.scaleBytes == 1     ? 1
+                                                                    : kTraits.scaleBytes;
 
   uint32_t codes[kCodeWords > 0 ? kCodeWords : 1];  // 4 bits: a word a group; 8 bits: two
   uint32_t twos[kTwoWords > 0 ? kTwoWords : 1];     // 16 bits a group
   uint32_t ones;                                    // 8 bits a group
   uint32_t header[kHeaderWords > 0 ? kHeaderWords : 1];
   uint32_t super;  // the second plane of scales
+  struct None {};
+  std::conditional_t<kCodebook, CodebookPart<kFormat>, None> book;
   float scales[kOuter ? 4 : 1];
   uint32_t zeros;  // 8 bits a group
 
@@ -221,7 +252,14 @@ struct PackedPart {
         for (int j = 0; j < count; ++j) ones = withByte(ones, from[j], j);
       }
     }
-    loadScales(matrix, row, chunk, count);
+    if constexpr (kCodebook) {
+      const int superBlocks = matrix.groups / 8;
+      book.load(matrix.scales + pieceAt<kTraits.scaleBytes, 1, 1>(row, chunk / 2, 0, matrix.out, superBlocks), chunk % 2, t);
+      if constexpr (kTraits.moreBytes > 0)
+        super = loadAs<unsigned short>(matrix.more + pieceAt<2, 1, 1>(row, chunk / 2, 0, matrix.out, superBlocks));
+    } else {
+      loadScales(matrix, row, chunk, count);
+    }
   }
 
   __device__ void loadScales(const PackedArguments& matrix, int row, int chunk, int count) {
@@ -291,7 +329,14 @@ struct PackedPart {
   // Slots (0, 1), (2, 3), (4, 5), (6, 7) of group j as pairs.
   template <class T>
   __device__ void pairs(int j, uint32_t (&to)[4]) const {
-    if constexpr (kTraits.codeBits == 8) {
+    if constexpr (kCodebook) {
+#pragma unroll
+      for (int side = 0; side < 2; ++side) {
+        const uint32_t word = book.bytes(j, side);
+        to[2 * side] = pairOfBytes<T>(word, word >> 8, 0);
+        to[2 * side + 1] = pairOfBytes<T>(word, word >> 8, 2);
+      }
+    } else if constexpr (kTraits.codeBits == 8) {
       // Slots 2p and 2p + 1 are neighbours: bytes 2p and 2p + 1 of the two words.
       const uint32_t low = codes[2 * j], high = codes[2 * j + 1];
 #pragma unroll
@@ -347,7 +392,9 @@ struct PackedPart {
   __device__ void scale(int chunk, int j, int half, float& factor, float& minimum) const {
     minimum = 0.0f;
     const int group = chunk % 2 * 4 + j, sixteen = group * 2 + half;  // in the super-block
-    if constexpr (kFormat == WeightFormat::Q4_1 || kFormat == WeightFormat::Q5_1) {
+    if constexpr (kCodebook) {
+      factor = book.scale(j, half, kTraits.moreBytes > 0 ? halfBits(super) : 0.0f);
+    } else if constexpr (kFormat == WeightFormat::Q4_1 || kFormat == WeightFormat::Q5_1) {
       factor = halfBits(header[j]);
       minimum = halfBits(header[j] >> 16);
     } else if constexpr (kFormat == WeightFormat::Q8_0 || kFormat == WeightFormat::Q4_0 || kFormat == WeightFormat::Q5_0 ||
@@ -407,8 +454,16 @@ void withFormat(WeightFormat format, const Body& body) {
     HEADROOM_FORMAT(IQ4_NL)
     HEADROOM_FORMAT(IQ4_XS)
     HEADROOM_FORMAT(MXFP4)
+    HEADROOM_FORMAT(IQ1_S)
+    HEADROOM_FORMAT(IQ1_M)
+    HEADROOM_FORMAT(IQ2_XXS)
+    HEADROOM_FORMAT(IQ2_XS)
+    HEADROOM_FORMAT(IQ2_S)
+    HEADROOM_FORMAT(IQ3_XXS)
+    HEADROOM_FORMAT(IQ3_S)
+    HEADROOM_FORMAT(TQ1_0)
+    HEADROOM_FORMAT(TQ2_0)
     HEADROOM_FORMAT(Int4)
-    HEADROOM_FORMAT(Int8)
     HEADROOM_FORMAT(F8E4M3)
   }
 #undef HEADROOM_FORMAT

@@ -39,9 +39,26 @@ __host__ __device__ constexpr StoredBlock storedBlock(WeightFormat format) {
       return {256, 210, 192, 208};
     case WeightFormat::IQ4_XS:
       return {256, 136, 0, 0};
+    case WeightFormat::IQ1_S:
+      return {256, 50, 2, 0};
+    case WeightFormat::IQ1_M:
+      return {256, 56, 0, 0};
+    case WeightFormat::IQ2_XXS:
+      return {256, 66, 2, 0};
+    case WeightFormat::IQ2_XS:
+      return {256, 74, 2, 0};
+    case WeightFormat::IQ2_S:
+      return {256, 82, 2, 0};
+    case WeightFormat::IQ3_XXS:
+      return {256, 98, 2, 0};
+    case WeightFormat::IQ3_S:
+      return {256, 110, 2, 0};
+    case WeightFormat::TQ1_0:
+      return {256, 54, 0, 52};
+    case WeightFormat::TQ2_0:
+      return {256, 66, 0, 64};
     case WeightFormat::Int4:
       return {32, 16, 0, 0};
-    case WeightFormat::Int8:
     case WeightFormat::F8E4M3:
       return {32, 32, 0, 0};
   }
@@ -81,7 +98,6 @@ __device__ uint32_t codeOf(const uint8_t* block, int k) {
     return k % 32 < 16 ? byte & 15u : byte >> 4;
   }
   if constexpr (kFormat == WeightFormat::Int4) return (block[k / 2] >> (k % 2 * 4)) & 15u;
-  if constexpr (kFormat == WeightFormat::Int8) return block[k] ^ 128u;
   if constexpr (kFormat == WeightFormat::F8E4M3) return block[k];
   return 0u;
 }
@@ -102,7 +118,7 @@ __global__ void packKernel(PackedArguments matrix, const uint8_t* blocks, int64_
   const int row = firstRow + static_cast<int>(localRow);
   const int firstColumn = group * kGroup;
   const uint8_t* block = blocks + localRow * rowBytes + firstColumn / kStored.columns * kStored.bytes;
-  uint32_t code[8];
+  [[maybe_unused]] uint32_t code[8];
 #pragma unroll
   for (int slot = 0; slot < 8; ++slot) code[slot] = codeOf<kFormat>(block, firstColumn % kStored.columns + columnOf(t, slot));
   if constexpr (kTraits.codeBits == 4) {

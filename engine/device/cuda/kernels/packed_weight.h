@@ -13,6 +13,7 @@
 //   4 bits: slot 2p in nibble p, slot 2p+1 in nibble p+4        2 bits: 2p at bits 2p, 2p+1 at bits 8+2p
 //   1 bit: 2p at bit p, 2p+1 at bit 4+p                         8 bits: slot s in byte s; whole numbers with the sign bit flipped
 //   (value + 128)
+// Codebook formats have no planes of codes: a unit of 256 columns is the super-block itself without its scale.
 #pragma once
 
 #include "engine/device/cuda/kernels/kernel_types.h"
@@ -33,11 +34,22 @@ enum class WeightFormat : uint8_t {
   IQ4_NL,
   IQ4_XS,
   MXFP4,
+  IQ1_S,  // codebooks and ternary digits: codebook_codes.cuh
+  IQ1_M,
+  IQ2_XXS,
+  IQ2_XS,
+  IQ2_S,
+  IQ3_XXS,
+  IQ3_S,
+  TQ1_0,
+  TQ2_0,
   Int4,    // (code - zero) * scale, a scale and zero for each row and `groupSize` columns: AWQ, GPTQ, compressed-tensors
-  Int8,    // (code - 128) * scale, the same without zeros
   F8E4M3,  // code * scale, a scale for each tile of scaleRows x scaleColumns
 };
-inline constexpr int kWeightFormats = 16;
+inline constexpr int kWeightFormats = 24;
+
+// Codebooks and ternary digits: linear layers of few tokens read them, others unpack them first.
+inline constexpr bool hasCodebook(WeightFormat format) { return format >= WeightFormat::IQ1_S && format <= WeightFormat::TQ2_0; }
 
 inline constexpr int kGroup = 32;  // columns
 inline constexpr int kTileRows = 16;
@@ -49,17 +61,17 @@ struct Plane {
   int64_t units = 0;
 };
 
-// Codes and scales of one matrix. Scales of the last three formats are in memory of their own.
+// Codes and scales of one matrix. Scales of the last two formats are in memory of their own.
 struct PackedWeight {
   WeightFormat format = WeightFormat::Q8_0;
   int64_t out = 0, in = 0;
   const uint8_t* data = nullptr;
-  // Int4, Int8: scales (out, in / groupSize), zeros (out, in / groupSize) U8; null zeros: 8. F8E4M3: scales (ceil(out /
+  // Int4: scales (out, in / groupSize), zeros (out, in / groupSize) U8; null zeros: 8. F8E4M3: scales (ceil(out /
   // scaleRows), ceil(in / scaleColumns)); scaleColumns a multiple of 32, or at least `in`.
   const void* scales = nullptr;
   DType scaleType = DType::F32;  // F32, F16 or BF16
   const uint8_t* zeros = nullptr;
-  int64_t scaleRows = 1, scaleColumns = 128;  // Int4, Int8: 1, groupSize
+  int64_t scaleRows = 1, scaleColumns = 128;  // Int4: 1, groupSize
 };
 
 // Planes: at most three of codes (4 or 8 bits, 2, 1) and two of scales, in an order that keeps every access aligned.
@@ -72,8 +84,8 @@ PackedLayout packedLayout(WeightFormat format, int64_t out, int64_t in);
 int64_t packedRowBytes(WeightFormat format, int64_t in);
 
 // Rows [firstRow, firstRow + rows) of a matrix from `blocks` (device memory, stored blocks row by row without gaps) into
-// `weight`'s planes. The stored form of Int4: 16 bytes for 32 columns, column 2i in the low nibble of byte i; of Int8: signed
-// bytes; of F8E4M3: its bytes.
+// `weight`'s planes. The stored form of Int4: 16 bytes for 32 columns, column 2i in the low nibble of byte i; of F8E4M3: its
+// bytes.
 void packRows(Stream stream, const PackedWeight& weight, int64_t firstRow, int64_t rows, const void* blocks);
 
 // out (rows, in) = rows of the matrix in F32, F16 or BF16, from `firstRow`.

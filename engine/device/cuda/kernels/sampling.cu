@@ -249,7 +249,7 @@ __global__ void __launch_bounds__(kThreads)
   Row row = {logits.row(blockIdx.x), vocabulary, 0.0f, 0.0};
   int token;
   rowLargest(row.logits, vocabulary, shared.values, shared.tokens, row.most, token);
-  if (token < 0 || how.temperature < 1e-5) {
+  if (token < 0 || how.temperature < kGreedyBelow) {
     if (threadIdx.x == 0) ids[blockIdx.x] = token;
     return;
   }
@@ -292,45 +292,6 @@ __global__ void __launch_bounds__(kThreads)
   if (threadIdx.x == 0) ids[blockIdx.x] = token;
 }
 
-__global__ void __launch_bounds__(kThreads)
-    logprobKernel(float* logprobs, int* ranks, Rows<const float> logits, int vocabulary, const int* ids) {
-  __shared__ float values[kWarps];
-  __shared__ int tokens[kWarps];
-  __shared__ double sums[kWarps];
-  const float* row = logits.row(blockIdx.x);
-  const int chosen = ids[blockIdx.x], thread = static_cast<int>(threadIdx.x), lane = thread % kWarp, warp = thread / kWarp;
-  float best;
-  int token;
-  rowLargest(row, vocabulary, values, tokens, best, token);
-  if (chosen < 0 || token < 0) {
-    if (thread == 0) logprobs[blockIdx.x] = NAN, ranks[blockIdx.x] = 0;
-    return;
-  }
-  double sum = 0.0;
-  int better = 0;
-  for (int i = thread; i < vocabulary; i += kThreads) {
-    sum += static_cast<double>(expf(row[i] - best));
-    better += row[i] > row[chosen] ? 1 : 0;
-  }
-#pragma unroll
-  for (int step = kWarp / 2; step > 0; step /= 2) {
-    sum += __shfl_xor_sync(kAllLanes, sum, step);
-    better += __shfl_xor_sync(kAllLanes, better, step);
-  }
-  if (lane == 0) {
-    sums[warp] = sum;
-    tokens[warp] = better;
-  }
-  __syncthreads();
-  if (thread != 0) return;
-  for (int w = 1; w < kWarps; ++w) {
-    sum += sums[w];
-    better += tokens[w];
-  }
-  logprobs[blockIdx.x] = static_cast<float>(static_cast<double>(row[chosen]) - best - log(sum));
-  ranks[blockIdx.x] = better + 1;
-}
-
 }  // namespace
 
 void applyMasks(Stream stream, TensorView logits, const uint32_t* masks, int64_t words, const int* maskOfRow) {
@@ -359,12 +320,6 @@ void sampleRows(Stream stream, int* ids, TensorView logits, const SampleRow* row
   if (logits.rows == 0) return;
   launchKernel(sampleKernel, dim3(static_cast<unsigned>(logits.rows)), dim3(kThreads), 0, stream, ids,
                rowsOf<const float>(logits), static_cast<int>(logits.cols), rows);
-}
-
-void tokenLogprobs(Stream stream, float* logprobs, int* ranks, TensorView logits, const int* ids) {
-  if (logits.rows == 0) return;
-  launchKernel(logprobKernel, dim3(static_cast<unsigned>(logits.rows)), dim3(kThreads), 0, stream, logprobs, ranks,
-               rowsOf<const float>(logits), static_cast<int>(logits.cols), ids);
 }
 
 }  // namespace headroom::engine::cuda

@@ -29,7 +29,8 @@ struct Penalties {
 };
 void applyPenalties(Stream stream, TensorView logits, const SeenToken* seen, int64_t count, const Penalties* ofRow);
 
-// What a row is sampled with. A temperature below 1e-5 is greedy; topK <= 0, topP >= 1 and minP <= 0 leave all tokens.
+inline constexpr double kGreedyBelow = 1e-5;
+// What a row is sampled with. A temperature below kGreedyBelow is greedy; topK <= 0, topP >= 1 and minP <= 0 leave all tokens.
 struct SampleRow {
   double temperature = 0.0;
   int topK = 0;
@@ -40,11 +41,7 @@ struct SampleRow {
 // temperature) count as multiples of 2^-32, so that sums are exact and a result depends on nothing but its row: tokens 22 e-folds
 // below the likeliest are never drawn.
 void sampleRows(Stream stream, int* ids, TensorView logits, const SampleRow* rows);
-// The likeliest token of each row.
+// The likeliest token of each row: what sampleRows gives where all rows are greedy.
 void argmaxRows(Stream stream, int* ids, TensorView logits);
-
-// Of token ids[r] in row r: logprob[r] under softmax(logits), and how many tokens are likelier, plus 1. For ids below 0: not a
-// number, 0.
-void tokenLogprobs(Stream stream, float* logprobs, int* ranks, TensorView logits, const int* ids);
 
 }  // namespace headroom::engine::cuda
