@@ -139,6 +139,18 @@ std::vector<std::byte> storedRows(DType dtype, int64_t rows, int64_t columns, in
     case DType::Q2_K: scaleAt(80); scaleAt(82); break;
     case DType::Q3_K: scaleAt(108); break;
     case DType::Q6_K: scaleAt(208); break;
+    case DType::TQ1_0: scaleAt(52); break;
+    case DType::TQ2_0: scaleAt(64); break;
+    case DType::IQ1_M:  // the upper nibbles of four words
+      for (int64_t at = 0; at < size.count(); at += block)
+        for (const auto& [word, nibble] : {std::pair{48, 0}, {50, 3}, {52, 1}, {54, 2}}) {
+          std::byte& byte = stored[static_cast<size_t>(at + word + 1)];
+          byte = (byte & std::byte{15}) | std::byte(nibble << 4);
+        }
+      break;
+    case DType::MXFP4:  // exponents
+      for (int64_t at = 0; at < size.count(); at += block) stored[static_cast<size_t>(at)] = std::byte{121};
+      break;
     default: scaleAt(0); break;
   }
   return stored;
@@ -153,7 +165,8 @@ class Table {
     for (int64_t tokens : {int64_t{1}, int64_t{5}, quick ? int64_t{40} : int64_t{512}}) {
       elementwise(tokens, hidden);
       for (DType dtype : {DType::F32, DType::F16, DType::BF16, DType::Q8_0, DType::Q4_0, DType::Q4_1, DType::Q5_0, DType::Q5_1, DType::Q2_K, DType::Q3_K,
-                          DType::Q4_K, DType::Q5_K, DType::Q6_K})
+                          DType::Q4_K, DType::Q5_K, DType::Q6_K, DType::IQ4_NL, DType::IQ4_XS, DType::MXFP4, DType::IQ1_S, DType::IQ1_M, DType::IQ2_XXS,
+                          DType::IQ2_XS, DType::IQ2_S, DType::IQ3_XXS, DType::IQ3_S, DType::TQ1_0, DType::TQ2_0})
         linear(dtype, tokens, hidden, hidden);
     }
     linear(DType::BF16, 3, 72, 40);  // sizes that no tile divides
@@ -207,6 +220,40 @@ class Table {
                      bench.backend().applyRope(x, 64, angles, RopeStyle::Neox);
                    },
                    x};
+         }});
+    add({"rotateAndStoreKv", "float32", sizes({tokens, hidden}), 1e-5, 2 * mb, 0, [=](Bench& bench) -> Case::Prepared {
+           constexpr int64_t kHead = 64, kBlock = 16;
+           const int64_t blocks = ceilDiv(tokens, kBlock), heads = hidden / kHead;
+           KvLayerView cache;
+           cache.blocks = blocks;
+           cache.kvHeads = heads;
+           cache.headDim = cache.vHeadDim = kHead;
+           cache.data = bench.upload(Values(static_cast<size_t>(2 * blocks * kBlock * hidden)), 1, 2 * blocks * kBlock * hidden).data;
+           HeadsOfStep step;
+           step.q = bench.upload(randomValues(count, 12), tokens, hidden);
+           step.k = bench.upload(randomValues(count, 13), tokens, hidden);
+           step.v = bench.upload(randomValues(count, 14), tokens, hidden);
+           step.headDim = kHead;
+           step.qNorm = step.kNorm = bench.pointer(randomValues(kHead, 15));
+           step.cosSin = bench.upload(randomValues(tokens * kHead, 16), tokens, kHead);
+           std::vector<int32_t> slots(static_cast<size_t>(tokens)), table(static_cast<size_t>(blocks));
+           for (int64_t i = 0; i < tokens; ++i) slots[static_cast<size_t>(i)] = static_cast<int32_t>(i);
+           for (int64_t i = 0; i < blocks; ++i) table[static_cast<size_t>(i)] = static_cast<int32_t>(i);
+           step.slots = bench.upload(slots, 1, tokens);
+           AttentionBatch batch;
+           batch.sequences = 1;
+           batch.sequenceStart = bench.upload(std::vector<int32_t>{0, static_cast<int32_t>(tokens)}, 1, 2);
+           batch.contextLength = bench.upload(std::vector<int32_t>{static_cast<int32_t>(tokens)}, 1, 1);
+           batch.blockTable = bench.upload(table, 1, blocks);
+           AttentionParams params;
+           params.scale = 0.125f;
+           params.qHeads = heads;
+           const TensorView out = bench.upload(Values(static_cast<size_t>(count)), tokens, hidden);
+           return {[=, &bench] {  // what was stored is seen by what attention makes of it
+                     bench.backend().rotateAndStoreKv(cache, step);
+                     bench.backend().pagedAttention(out, step.q, cache, batch, params);
+                   },
+                   out};
          }});
     add({"embed", "bfloat16", sizes({tokens, hidden}), 0, 1.5 * mb, 0, [=](Bench& bench) -> Case::Prepared {
            const WeightMatrix* table = bench.matrix(DType::BF16, 50, hidden, storedRows(DType::BF16, 50, hidden, 8));

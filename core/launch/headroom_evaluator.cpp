@@ -3,6 +3,7 @@
 // ranks or stages have in common is computed once.
 #include "core/launch/evaluator.h"
 #include "core/layout/stage_balance.h"
+#include "core/memory/cuda_memory.h"
 #include "core/memory/cuda_types.h"
 #include "core/memory/workspace.h"
 
@@ -113,9 +114,13 @@ class HeadroomEvaluator : public LayoutEvaluator {
         part.weights = m_table.stageBytes(same.shares, layers, stage == 0, stage == pp - 1);
         for (size_t kind = 0; kind < count.size(); ++kind) part.cacheUnit += same.cacheOfKind[kind] * count[kind];
         part.activations = activations(tp, pp, stage, layers, same, count);
-        Bytes graphs = same.graphs;
-        for (size_t kind = 0; kind < count.size(); ++kind) graphs += same.graphsOfKind[kind] * count[kind];
+        Bytes graphs = same.graphs, runtime = same.runtime;
+        for (size_t kind = 0; kind < count.size(); ++kind) {
+          graphs += same.graphsOfKind[kind] * count[kind];
+          runtime += same.runtimeOfKind[kind] * count[kind];
+        }
         part.graphs = graphs;
+        part.runtime = runtime;
         made->parts.push_back(part);
       }
     }
@@ -132,8 +137,8 @@ class HeadroomEvaluator : public LayoutEvaluator {
     std::vector<int64_t> widths;  // what buffers and cache are sized by
     WeightTable::Shares shares;
     std::vector<Bytes> cacheOfKind;
-    Bytes graphs;                     // of a stage without layers
-    std::vector<Bytes> graphsOfKind;  // what a layer adds
+    Bytes graphs, runtime;                           // of a stage without layers
+    std::vector<Bytes> graphsOfKind, runtimeOfKind;  // what a layer adds
   };
   struct Ranks {
     bool even = true;
@@ -190,7 +195,7 @@ class HeadroomEvaluator : public LayoutEvaluator {
       const auto same = std::find_if(ranks.classes.begin(), ranks.classes.end(),
                                      [&](const Class& known) { return known.widths == m_widths && known.held == m_held; });
       rankClasses->add(static_cast<int>(same - ranks.classes.begin()));
-      if (same == ranks.classes.end()) ranks.classes.push_back(classOf(slice, static_cast<int>(ranks.classes.size())));
+      if (same == ranks.classes.end()) ranks.classes.push_back(classOf(slice, tp, static_cast<int>(ranks.classes.size())));
     }
     ranks.rankClasses = std::move(rankClasses);
     return ranks;
@@ -209,7 +214,7 @@ class HeadroomEvaluator : public LayoutEvaluator {
   }
 
   // The class of a rank that was measured.
-  Class classOf(const RankSlice& slice, int id) const {
+  Class classOf(const RankSlice& slice, int tp, int id) const {
     const ModelConfig& config = m_model.config;
     Class one;
     one.slice = slice;
@@ -220,10 +225,12 @@ class HeadroomEvaluator : public LayoutEvaluator {
     RankSlice part = slice;
     part.layers = {};
     one.graphs = graphBytes(config, part, m_limits);
+    one.runtime = cudaRuntime(config, part, tp, m_limits).total();
     for (size_t layer : m_kindLayer) {
       part.layers = {static_cast<int64_t>(layer), static_cast<int64_t>(layer) + 1};
       one.cacheOfKind.push_back(kvBytesPerBlock(config, part, m_limits));
       one.graphsOfKind.push_back(graphBytes(config, part, m_limits) - one.graphs);
+      one.runtimeOfKind.push_back(cudaRuntime(config, part, tp, m_limits).total() - one.runtime);
     }
     return one;
   }

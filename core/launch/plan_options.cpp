@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Options after defaults, for each engine; what cannot be honoured is refused by name.
 #include "core/launch/evaluator.h"
+#include "core/memory/cuda_memory.h"
 #include "core/memory/cuda_types.h"
 #include "core/memory/sglang_memory.h"
 #include "core/memory/vllm_memory.h"
@@ -83,8 +84,8 @@ int64_t tokensThatFit(const ModelSource& model, const Machine& machine, const Re
   for (const RankSlice& rank : layout.ranks) {
     if (rank.gpu < 0 || rank.gpu >= machine.size()) return -1;
     const Bytes budget = machine.gpus[rank.gpu].budget(options.gpuMemoryUtilization);
-    rooms.push_back({Bytes(budget.count() / ranksOnGpu[rank.gpu]) -
-                         weightBytes(model, rank, layout.tp, limits.computeDType) - graphBytes(model.config, rank, limits),
+    rooms.push_back({Bytes(budget.count() / ranksOnGpu[rank.gpu]) - weightBytes(model, rank, layout.tp, limits.computeDType) -
+                         graphBytes(model.config, rank, limits) - cudaRuntime(model.config, rank, layout.tp, limits).total(),
                      kvBytesPerBlock(model.config, rank, limits)});
   }
   // Blocks that the tightest rank has room for when the engine is sized for `length`; negative when not even its buffers fit.
@@ -120,6 +121,7 @@ EngineLimits engineLimits(const ResolvedOptions& options) {
   limits.maxNumBatchedTokens = options.maxNumBatchedTokens;
   limits.cachedStates = options.maxNumSeqs;  // a conversation that waits for each that runs
   limits.graphs = !options.enforceEager;
+  limits.cuda = !options.hostDevices;
   return limits;
 }
 
@@ -159,6 +161,7 @@ Result<ResolvedOptions> resolveHeadroomDefaults(const ModelSource& model, const 
   resolved.maxNumBatchedTokens = options.maxNumBatchedTokens.value_or(defaults.maxNumBatchedTokens);
   resolved.gpuMemoryUtilization = options.gpuMemoryUtilization.value_or(defaults.gpuMemoryUtilization);
   resolved.enforceEager = options.enforceEager || host;  // host devices record nothing
+  resolved.hostDevices = host;
   resolved.concurrency = options.concurrency;
   resolved.inputLen = options.inputLen.value_or(0);
   resolved.outputLen = options.outputLen.value_or(0);
@@ -236,7 +239,8 @@ Result<ResolvedOptions> resolveVllmOptions(const ModelSource& model, const Machi
   constexpr EngineVersion kCacheByCheckpoint{0, 12, 0};
   if (!options.kvCacheDType && model.config.kvCacheDType && version >= kCacheByCheckpoint)
     resolved->kvCacheDType = *model.config.kvCacheDType;
-  if (const int64_t length = vllmDefaultModelLen(model.config); !options.maxModelLen && length > 0) resolved->maxModelLen = length;
+  if (const int64_t length = vllmDefaultModelLen(model.config); !options.maxModelLen && length > 0)
+    resolved->maxModelLen = length;
   resolved->maxNumSeqs = options.maxNumSeqs.value_or(vllmDefaultMaxNumSeqs(version, machine));
   resolved->maxNumBatchedTokens = options.maxNumBatchedTokens.value_or(
       vllmDefaultBatchedTokens(version, machine, resolved->maxModelLen, resolved->maxNumSeqs));

@@ -136,6 +136,7 @@ struct ResolvedOptions {
   int64_t maxModelLen = 0, maxNumSeqs = 0, maxNumBatchedTokens = 0;
   double gpuMemoryUtilization = 0.9;
   bool enforceEager = false;
+  bool hostDevices = false;  // Headroom on host devices alone
   int64_t concurrency = 1, inputLen = 0, outputLen = 0;
   bool expertParallel = false, attentionDataParallel = false;
   // Which limits were asked for: a command names these, and leaves others to the engine.

@@ -24,13 +24,22 @@ inline bool cudaHolds(DType type) {
     case DType::IQ4_NL:
     case DType::IQ4_XS:
     case DType::MXFP4:
+    case DType::IQ1_S:
+    case DType::IQ1_M:
+    case DType::IQ2_XXS:
+    case DType::IQ2_XS:
+    case DType::IQ2_S:
+    case DType::IQ3_XXS:
+    case DType::IQ3_S:
+    case DType::TQ1_0:
+    case DType::TQ2_0:
       return true;
     default:
       return false;
   }
 }
 inline constexpr const char* kCudaTypes =
-    "float32, float16, bfloat16, Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q2_K to Q6_K, IQ4_NL, IQ4_XS or MXFP4";
+    "float32, float16, bfloat16, Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q2_K to Q6_K, IQ1 to IQ4, TQ1_0, TQ2_0 or MXFP4";
 
 // Types of the KV cache there.
 inline bool cudaHoldsCache(DType type) {

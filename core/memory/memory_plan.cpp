@@ -2,6 +2,7 @@
 // Weights, KV cache and block counts of Headroom's engine, rank by rank.
 #include "core/memory/memory_plan.h"
 
+#include "core/memory/cuda_memory.h"
 #include "core/memory/kv_cache_size.h"
 
 #include <algorithm>
@@ -121,9 +122,10 @@ Result<EngineMemoryPlan> planEngineMemory(const ModelSource& model, const Parall
     memory.weights = weightBytes(model, rank, layout.tp, limits.computeDType);
     memory.activations = activationBytes(model.config, rank, layout.tp, layout.pp, limits);
     memory.graphs = graphBytes(model.config, rank, limits);
+    memory.runtime = cudaRuntime(model.config, rank, layout.tp, limits).total();
     const MachineGpu& gpu = machine.gpus[rank.gpu];
     const Bytes budget(gpu.budget(utilization).count() / ranksOnGpu[rank.gpu]);
-    room.push_back(budget - memory.weights - memory.activations - memory.graphs);
+    room.push_back(budget - memory.total());
     perBlock.push_back(kvBytesPerBlock(model.config, rank, limits));
     plan.ranks.push_back(memory);
     if (perBlock.back().count() == 0) continue;  // no cache here, nothing to fill
@@ -146,7 +148,7 @@ Result<EngineMemoryPlan> planEngineMemory(const ModelSource& model, const Parall
     const MachineGpu& gpu = machine.gpus[tightest->gpu];
     const Bytes cache = perBlock[i] * needed;
     const RankMemory& planned = plan.ranks[i];
-    const Bytes fixed = planned.weights + planned.activations + planned.graphs, have = room[i] + fixed;
+    const Bytes fixed = planned.total(), have = room[i] + fixed;
     // MiB for small devices, so that no part prints as 0.00.
     const bool small = have < 4_GiB && gpu.totalMemory < 4_GiB;
     auto amount = [&](Bytes bytes) { return fmt::format("{:.{}f}", bytes.gib() * (small ? 1024 : 1), small ? 1 : 2); };
@@ -158,9 +160,10 @@ Result<EngineMemoryPlan> planEngineMemory(const ModelSource& model, const Parall
                         ? fmt::format("what other processes leave of {} {}", amount(gpu.totalMemory), unit)
                         : fmt::format("{:g} x {} {}", utilization, amount(gpu.totalMemory), unit),
                     ranksOnGpu[tightest->gpu] > 1 ? fmt::format(" for {} ranks", ranksOnGpu[tightest->gpu]) : ""),
-        fmt::format("{} {} (weights {} + activations {}{} + {} for one sequence of {} tokens)", amount(fixed + cache), unit,
+        fmt::format("{} {} (weights {} + activations {}{}{} + {} for one sequence of {} tokens)", amount(fixed + cache), unit,
                     amount(planned.weights), amount(planned.activations),
-                    planned.graphs.count() > 0 ? " + graphs " + amount(planned.graphs) : std::string(), amount(cache),
+                    planned.graphs.count() > 0 ? " + graphs " + amount(planned.graphs) : std::string(),
+                    planned.runtime.count() > 0 ? " + runtime " + amount(planned.runtime) : std::string(), amount(cache),
                     limits.maxModelLen),
         "lower the maximum length, give the device more memory, or use more ranks");
   }

@@ -19,6 +19,7 @@ struct EngineLimits {
   int64_t blockTokens = 16;         // tokens of a KV block
   int64_t cachedStates = 0;         // copies of states of linear attention that the prefix cache keeps; other models have none
   bool graphs = false;              // steps that only generate are recorded as CUDA graphs and replayed
+  bool cuda = false;                // ranks run on CUDA devices, which take memory to work in (cuda_memory.h)
 };
 
 // Sequences of the steps that are recorded, ascending: a step of fewer runs as the next of these. Empty without graphs.
@@ -50,7 +51,8 @@ std::vector<WorkspaceBuffer> workspaceBuffers(const ModelConfig& config, const R
 Bytes activationBytes(const ModelConfig& config, const RankSlice& rank, int tp, int pp, const EngineLimits& limits);
 
 struct RankMemory {
-  Bytes weights, kvCache, activations, graphs, runtime;
+  Bytes weights, kvCache, activations, graphs;
+  Bytes runtime;  // beside these: cuda_memory.h
   Bytes total() const { return weights + kvCache + activations + graphs + runtime; }
 };
 

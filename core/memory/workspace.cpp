@@ -3,6 +3,7 @@
 #include "core/memory/workspace.h"
 
 #include "core/layout/split_units.h"
+#include "core/memory/cuda_memory.h"
 
 #include <algorithm>
 
@@ -59,6 +60,12 @@ int64_t WorkspaceShape::layerElements() const {
   return std::max({attentionElements, linearElements, paddedElements(mlp) * (gated ? 2 : 1), roundUp(expertScratch, 16)});
 }
 
+int64_t logitsRows(const ModelConfig& config, const EngineLimits& limits) {
+  const int64_t fitting = kLogitsChunk / (config.vocabSize * 4_B);
+  const int64_t wanted = std::max(limits.maxNumSeqs, kLeastLogitsRows);
+  return std::min(std::clamp(fitting, kLeastLogitsRows, wanted), limits.maxNumBatchedTokens);
+}
+
 WorkspaceShape workspaceShape(const ModelConfig& config, const RankSlice& rank, int tp, int pp, const EngineLimits& limits) {
   WorkspaceShape shape;
   shape.tokens = limits.maxNumBatchedTokens;
@@ -106,9 +113,7 @@ WorkspaceShape workspaceShape(const ModelConfig& config, const RankSlice& rank, 
   if (shape.stateElements > 0) shape.stateSlots = limits.maxNumSeqs + limits.cachedStates;
   shape.normSquares = tp > 1 && config.decoder.qkNormFullWidth;
   if (rank.projects) {
-    const int64_t fitting = kLogitsChunk / (config.vocabSize * 4_B);
-    const int64_t wanted = std::max(limits.maxNumSeqs, kLeastLogitsRows);
-    shape.logitsRows = std::min(std::clamp(fitting, kLeastLogitsRows, wanted), limits.maxNumBatchedTokens);
+    shape.logitsRows = logitsRows(config, limits);
     shape.vocabulary = rank.tpRank == 0 ? config.vocabSize : 0;
     shape.localVocabulary = tp > 1 && rank.tpRank > 0 ? rank.vocabulary.size() : 0;
   }
@@ -149,6 +154,7 @@ void eachBuffer(const ModelConfig& config, const RankSlice& rank, int tp, int pp
   list("logits", shape.logitsRows * shape.vocabulary, kFloat);
   list("local_logits", shape.logitsRows * shape.localVocabulary, kFloat);
   list("pipeline_in", shape.pipelineRows * shape.hidden, kFloat);
+  list("scratch", cudaScratchBytes(config, shape, limits).count(), 1_B);
 }
 
 }  // namespace

@@ -39,6 +39,8 @@ struct WorkspaceShape {
   // Attention's q, k, v and output, then the MLP's gate and up, then what the experts work in, use the same memory.
   int64_t layerElements() const;
 };
+// Rows that the last stage projects at once.
+int64_t logitsRows(const ModelConfig& config, const EngineLimits& limits);
 WorkspaceShape workspaceShape(const ModelConfig& config, const RankSlice& rank, int tp, int pp, const EngineLimits& limits);
 
 // Elements in which latent attention works on `heads` query heads: each a query and a result in the latent space.

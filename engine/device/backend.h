@@ -113,6 +113,18 @@ struct BackendInfo {
   int device = 0;
 };
 
+// What lies between the projections of a step and attention over the cache.
+struct HeadsOfStep {
+  TensorView q, k, v;  // (tokens, heads * headDim), (tokens, kvHeads * headDim), (tokens, kvHeads * vHeadDim)
+  int64_t headDim = 0;
+  const float* qNorm = nullptr;  // device memory, headDim floats each: RMS norms of the heads; null: none
+  const float* kNorm = nullptr;
+  double epsilon = 1e-6, offset = 0.0;  // of the norms
+  TensorView cosSin;                    // of ropeAngles; no data: no rotation
+  RopeStyle style = RopeStyle::Neox;
+  TensorView slots;  // of storeKv
+};
+
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -123,6 +135,9 @@ class Backend {
   virtual Result<DeviceBuffer> allocate(Bytes size, std::string_view purpose) = 0;
   virtual void release(void* data, Bytes size) noexcept = 0;
   virtual Bytes allocatedBytes() const = 0;
+  // Device memory that operations work in, one after another, until the backend goes (core/memory/cuda_memory.h). Backends that
+  // need none ignore it.
+  virtual void workIn(void* /*memory*/, Bytes /*size*/) {}
   virtual void copyToDevice(void* to, const void* from, Bytes size) = 0;
   virtual void copyToHost(void* to, const void* from, Bytes size) = 0;
   // Rows of 4-byte numbers without gaps into a view whose rows may have some.
@@ -160,6 +175,17 @@ class Backend {
   virtual void applyRope(TensorView x, int64_t headDim, TensorView cosSin, RopeStyle style) = 0;
   // Writes k (tokens, kvHeads * headDim) and v (tokens, kvHeads * vHeadDim) into slots[t] = block * blockTokens + offset.
   virtual void storeKv(const KvLayerView& cache, TensorView k, TensorView v, TensorView slots) = 0;
+  // Norms of q's and k's heads, their rotation, and the store of k and v. q is changed in place; what k holds afterwards is
+  // undefined.
+  virtual void rotateAndStoreKv(const KvLayerView& cache, const HeadsOfStep& heads) {
+    if (heads.qNorm) headRmsNorm(heads.q, heads.headDim, heads.qNorm, heads.epsilon, heads.offset);
+    if (heads.kNorm) headRmsNorm(heads.k, heads.headDim, heads.kNorm, heads.epsilon, heads.offset);
+    if (heads.cosSin.data) {
+      applyRope(heads.q, heads.headDim, heads.cosSin, heads.style);
+      applyRope(heads.k, heads.headDim, heads.cosSin, heads.style);
+    }
+    storeKv(cache, heads.k, heads.v, heads.slots);
+  }
   // Causal attention of q (tokens, qHeads * headDim) over the cache; out (tokens, qHeads * vHeadDim).
   virtual void pagedAttention(TensorView out, TensorView q, const KvLayerView& cache, const AttentionBatch& batch,
                               const AttentionParams& params) = 0;

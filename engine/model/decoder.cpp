@@ -162,31 +162,44 @@ Status Decoder::recordBatch(int64_t batch) {
   return {};
 }
 
-Status Decoder::recordSteps() {
+Status Decoder::prepare() {
   if (!m_backend.records()) return {};
+  if (Status status = runLargestStep(); !status) return status;
   const std::vector<int64_t> batches = graphBatches(m_context.limits);
-  if (batches.empty() || !canRecord(batches.front())) return {};
-  // The longest prompt first, so that no later one moves the memory of recordings.
-  StepPlan prompt;
-  const int64_t tokens = std::min(m_workspace.shape().tokens, m_context.limits.maxModelLen);
-  prompt.tokenIds.assign(static_cast<size_t>(tokens), 0);
-  prompt.slots.assign(static_cast<size_t>(tokens), -1);
-  for (int64_t i = 0; i < tokens; ++i) prompt.positions.push_back(static_cast<int32_t>(i));
-  prompt.sequenceStart = {0, static_cast<int32_t>(tokens)};
-  prompt.contextLength = {static_cast<int32_t>(tokens)};
-  prompt.stateSlots = {-1};
-  prompt.blocksPerSequence = ceilDiv(tokens, m_context.limits.blockTokens);
-  prompt.blockTable.assign(static_cast<size_t>(prompt.blocksPerSequence), 0);
-  Step step = upload({prompt.tokenIds, prompt.positions, prompt.slots, prompt.sequenceStart, prompt.contextLength,
-                      prompt.stateSlots, prompt.blockTable, prompt.blocksPerSequence},
-                     prompt.blocksPerSequence);
+  for (auto batch = batches.rbegin(); batch != batches.rend(); ++batch)
+    if (canRecord(*batch))
+      if (Status status = recordBatch(*batch); !status) return status;
+  return m_backend.sync();
+}
+
+Status Decoder::runLargestStep() {
+  const WorkspaceShape& shape = m_workspace.shape();
+  const int64_t longest = m_context.limits.maxModelLen, tokens = std::min(shape.tokens, longest * shape.sequences);
+  StepPlan plan;
+  plan.tokenIds.assign(static_cast<size_t>(tokens), 0);
+  plan.slots.assign(static_cast<size_t>(tokens), -1);
+  for (int64_t i = 0; i < tokens; ++i) plan.positions.push_back(static_cast<int32_t>(i % longest));
+  for (int64_t begin = 0; begin < tokens; begin += longest) {
+    plan.sequenceStart.push_back(static_cast<int32_t>(begin));
+    plan.contextLength.push_back(static_cast<int32_t>(std::min(longest, tokens - begin)));
+    plan.stateSlots.push_back(-1);
+  }
+  plan.sequenceStart.push_back(static_cast<int32_t>(tokens));
+  plan.blocksPerSequence = ceilDiv(std::min(longest, tokens), m_context.limits.blockTokens);
+  plan.blockTable.assign(plan.contextLength.size() * static_cast<size_t>(plan.blocksPerSequence), 0);
+  Step step = upload({plan.tokenIds, plan.positions, plan.slots, plan.sequenceStart, plan.contextLength, plan.stateSlots,
+                      plan.blockTable, plan.blocksPerSequence},
+                     plan.blocksPerSequence);
   angles(step);
   if (!m_context.fromPrevious)
     if (Status status = embed(step); !status) return status;
   if (Status status = runLayers(step); !status) return status;
-  for (auto batch = batches.rbegin(); batch != batches.rend(); ++batch)
-    if (canRecord(*batch))
-      if (Status status = recordBatch(*batch); !status) return status;
+  if (!m_context.toNext) {
+    const int64_t rows = std::min(shape.logitsRows, tokens);
+    const TensorView last = m_workspace.view("last_hidden", DType::F32, rows, m_config.hiddenSize);
+    norm(last, step.hidden.head(rows), m_weights.finalNorm, m_weights.finalNormBias);
+    if (const auto logits = logitsOf(last); !logits) return tl::unexpected(logits.error());
+  }
   return m_backend.sync();
 }
 
@@ -346,38 +359,49 @@ Status Decoder::attention(Step& step, int64_t index, TensorView in) {
                            LinearTask{m_workspace.queryGate(step.tokens, weights.queryGate.out), &weights.queryGate, nullptr}};
     m_backend.linear(in, std::span(tasks).first(weights.queryGate.out > 0 ? 4 : 3));
   }
-  if (Status status = normHeads(step, q, k, weights, spec); !status) return status;
+  if (m_traits.qkNormFullWidth)
+    if (Status status = normAllHeads(step, q, k, weights, spec); !status) return status;
   if (weights.q.out == 0) {
     m_backend.scale(step.branch, 0.0);
     return {};
   }
-  rotate(step, q, k, spec);
-  m_backend.storeKv(m_cache.layer(index), k, v, step.slots);
+  HeadsOfStep heads;
+  heads.q = q;
+  heads.k = k;
+  heads.v = v;
+  rotateAndStore(step, m_cache.layer(index), heads, weights, spec);
   attentionOverCache(step, index, q);
   return {};
 }
 
-void Decoder::rotate(Step& step, TensorView q, TensorView k, const LayerSpec& spec) {
-  if (!spec.rope) {
-    if (m_traits.positionScale != 0.0)
-      m_backend.scaleByPosition(q, step.positions, m_traits.positionFloor, m_traits.positionScale);
+// Norms of the heads, the rotation and the store: one operation but where a family norms after it has rotated.
+void Decoder::rotateAndStore(Step& step, const KvLayerView& cache, HeadsOfStep heads, const LayerWeights& weights,
+                             const LayerSpec& spec) {
+  heads.headDim = spec.headDim;
+  heads.slots = step.slots;
+  heads.epsilon = m_traits.normEpsilon;
+  heads.offset = m_traits.normWeightOffset;
+  if (m_traits.qkNorm && !m_traits.qkNormFullWidth) {
+    heads.qNorm = floats(weights.qNorm);
+    heads.kNorm = floats(weights.kNorm);
+  }
+  if (spec.rope) {
+    heads.cosSin = spec.localRope ? step.localAngles : step.angles;
+    heads.style = spec.localRope ? m_config.localRope.style : m_config.rope.style;
+  }
+  if (!spec.rope || !m_traits.plainQkNorm) {
+    m_backend.rotateAndStoreKv(cache, heads);
+    if (!spec.rope && m_traits.positionScale != 0.0)
+      m_backend.scaleByPosition(heads.q, step.positions, m_traits.positionFloor, m_traits.positionScale);
     return;
   }
-  const RopeStyle style = spec.localRope ? m_config.localRope.style : m_config.rope.style;
-  const TensorView angles = spec.localRope ? step.localAngles : step.angles;
-  m_backend.applyRope(q, spec.headDim, angles, style);
-  m_backend.applyRope(k, spec.headDim, angles, style);
-  if (!m_traits.plainQkNorm) return;
-  m_backend.headRmsNorm(q, spec.headDim, nullptr, m_traits.normEpsilon, 0.0);
-  m_backend.headRmsNorm(k, spec.headDim, nullptr, m_traits.normEpsilon, 0.0);
-}
-
-Status Decoder::normHeads(Step& step, TensorView q, TensorView k, const LayerWeights& weights, const LayerSpec& spec) {
-  if (m_traits.qkNormFullWidth) return normAllHeads(step, q, k, weights, spec);
-  if (!m_traits.qkNorm || q.cols == 0) return {};
-  m_backend.headRmsNorm(q, spec.headDim, floats(weights.qNorm), m_traits.normEpsilon, m_traits.normWeightOffset);
-  m_backend.headRmsNorm(k, spec.headDim, floats(weights.kNorm), m_traits.normEpsilon, m_traits.normWeightOffset);
-  return {};
+  if (heads.qNorm) m_backend.headRmsNorm(heads.q, spec.headDim, heads.qNorm, heads.epsilon, heads.offset);
+  if (heads.kNorm) m_backend.headRmsNorm(heads.k, spec.headDim, heads.kNorm, heads.epsilon, heads.offset);
+  m_backend.applyRope(heads.q, spec.headDim, heads.cosSin, heads.style);
+  m_backend.applyRope(heads.k, spec.headDim, heads.cosSin, heads.style);
+  m_backend.headRmsNorm(heads.q, spec.headDim, nullptr, heads.epsilon, 0.0);
+  m_backend.headRmsNorm(heads.k, spec.headDim, nullptr, heads.epsilon, 0.0);
+  m_backend.storeKv(cache, heads.k, heads.v, heads.slots);
 }
 
 // Norms over the heads of all ranks: the squares are summed over them. A KV head that several ranks hold counts once, at the rank

@@ -41,9 +41,10 @@ class Decoder {
   // hidden states on or the logits to the consumer.
   Status run(const SharedStepPlan& plan);
 
-  // Records the steps that only generate, one for each of core's graphBatches, where the device and the communicator can; all
-  // ranks together, before the first step. Later steps of as many sequences, or fewer, are then replayed.
-  Status recordSteps();
+  // All ranks together, before the first step, on a device that loads code or takes memory at the first launch: runs the largest
+  // step, and records the steps that only generate, one for each of core's graphBatches, where device and communicator can.
+  // Later steps of as many sequences, or fewer, are then replayed.
+  Status prepare();
   // Steps that were replayed.
   int64_t replayed() const { return m_replayed; }
 
@@ -67,6 +68,7 @@ class Decoder {
   Step uploadBatch(const StepPlan& plan, int64_t batch);
   Status runRecorded(const StepPlan& plan, int64_t batch);
   Status generateForward(Step& step);
+  Status runLargestStep();
   Status recordBatch(int64_t batch);
   Status runLayers(Step& step);
   void copyStates(const std::vector<StepPlan::StateCopy>& copies);
@@ -80,9 +82,9 @@ class Decoder {
   void linearAttention(Step& step, int64_t indexInStage, TensorView in);
   void latentAttention(Step& step, int64_t indexInStage, TensorView in);
   void attentionOverCache(Step& step, int64_t indexInStage, TensorView q);
-  Status normHeads(Step& step, TensorView q, TensorView k, const LayerWeights& weights, const LayerSpec& spec);
   Status normAllHeads(Step& step, TensorView q, TensorView k, const LayerWeights& weights, const LayerSpec& spec);
-  void rotate(Step& step, TensorView q, TensorView k, const LayerSpec& spec);
+  void rotateAndStore(Step& step, const KvLayerView& cache, HeadsOfStep heads, const LayerWeights& weights,
+                      const LayerSpec& spec);
   void mlp(Step& step, int64_t indexInStage, TensorView in);
   void gatedMlp(Step& step, TensorView in, const WeightMatrix& gate, const WeightMatrix& up, const WeightMatrix& down,
                 const LayerWeights* biases);

@@ -2,6 +2,7 @@
 // A thread a rank. What a rank's peers may still write into (its buffers) is freed only after all threads have ended.
 #include "engine/model/rank_group.h"
 
+#include "core/memory/cuda_memory.h"
 #include "core/memory/cuda_types.h"
 #include "engine/model/decoder.h"
 #include "engine/model/fault_injection.h"
@@ -152,10 +153,10 @@ struct RankGroup::Impl {
                      last ? &consumer : nullptr, &stopped},
                     rank.weights, rank.cache, rank.workspace);
     if (Status status = rank.backend->sync(); !status) return status;
-    if (limits.graphs && rank.backend->records()) {
+    if (rank.backend->records()) {
       // Ranks meet in its sums: none waits there for one that still loads.
       if (!readyGate.arriveAndWait()) return {};
-      if (Status status = decoder.recordSteps(); !status) return status;
+      if (Status status = decoder.prepare(); !status) return status;
       note(rank.figures.graphs, rank.backend->recordedBytes(), rank);
     }
     if (ready.fetch_add(1, std::memory_order_acq_rel) + 1 == static_cast<int>(ranks.size()) && callbacks.loaded)
@@ -178,14 +179,15 @@ struct RankGroup::Impl {
     if (fault && fault->step < 0) {
       if (Status status = strike(rank); !status) return status;
     }
-    Result<RankWeights> weights = loadWeights(rank);
-    if (!weights) return tl::unexpected(weights.error());
-    rank.weights = std::move(*weights);
-    note(rank.figures.weights, rank.weights.allocated, rank);
+    // Loading works in the buffers' memory.
     Result<Workspace> workspace = Workspace::allocate(model.config, *rank.slice, layout.tp, layout.pp, limits, *rank.backend);
     if (!workspace) return tl::unexpected(workspace.error());
     rank.workspace = std::move(*workspace);
     note(rank.figures.activations, rank.workspace.allocated(), rank);
+    Result<RankWeights> weights = loadWeights(rank);
+    if (!weights) return tl::unexpected(weights.error());
+    rank.weights = std::move(*weights);
+    note(rank.figures.weights, rank.weights.allocated, rank);
     Result<KvCache> cache = KvCache::allocate(model.config, *rank.slice, limits, memory.kvBlocks, *rank.backend);
     if (!cache) return tl::unexpected(cache.error());
     rank.cache = std::move(*cache);
@@ -214,18 +216,21 @@ struct RankGroup::Impl {
   Status makeBackend(Rank& rank) {
     if (Status status = usesCuda() ? makeCudaBackend(rank) : makeCpuBackend(rank); !status) return status;
     if (Status status = rank.communicator->attach(*rank.backend); !status) return status;
+    if (usesCuda() && layout.tp > 1)
+      if (Status status = rank.communicator->reserve(cudaMessageBytes(model.config, limits).count()); !status) return status;
     if (rank.fromPrevious) {
       if (Status status = rank.fromPrevious->attachReceiver(*rank.backend); !status) return status;
     }
     return rank.toNext ? rank.toNext->attachSender(*rank.backend) : Status{};
   }
 
-  // One arena for what is planned, and room for its buffers' alignment.
+  // One arena for what is planned, and what lies between its buffers.
   Status makeCudaBackend(Rank& rank) {
     const RankMemory& planned = memory.ranks[static_cast<size_t>(rank.slice->rank)];
     CudaBackendOptions cuda;
     cuda.device = rank.slice->gpu;
-    cuda.arena = planned.weights + planned.kvCache + planned.activations + 1_MiB;
+    cuda.arena =
+        planned.weights + planned.kvCache + planned.activations + cudaRuntime(model.config, *rank.slice, layout.tp, limits).arena;
     cuda.exact = limits.computeDType == DType::F32;
     Result<std::unique_ptr<Backend>> backend = options.cuda->makeBackend(cuda);
     if (!backend) return tl::unexpected(backend.error());

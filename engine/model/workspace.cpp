@@ -13,6 +13,8 @@ Result<Workspace> Workspace::allocate(const ModelConfig& config, const RankSlice
     workspace.m_allocated += buffer->size();
     workspace.m_buffers.emplace(planned.name, std::move(*buffer));
   }
+  if (const auto scratch = workspace.m_buffers.find(std::string_view("scratch")); scratch != workspace.m_buffers.end())
+    backend.workIn(scratch->second.data(), scratch->second.size());
   workspace.m_layer = static_cast<float*>(workspace.view("layer", DType::F32, 0, 0).data);
   return workspace;
 }

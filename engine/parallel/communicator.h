@@ -20,6 +20,8 @@ class Communicator {
   virtual int size() const = 0;
   // Once, before the first collective, on the rank's thread: the device whose memory the views are in. Ranks of a group attach together.
   virtual Status attach([[maybe_unused]] Backend& backend) { return {}; }
+  // After attach(): takes what messages of up to so many bytes need, so that no collective takes memory later.
+  virtual Status reserve([[maybe_unused]] int64_t bytes) { return {}; }
   virtual Status allReduceSum(TensorView inout) = 0;
   // out (rows, sum of columns) on rank 0 gets every rank's `in` (rows, own columns) side by side; on other ranks `out` is not touched.
   virtual Status gatherColumns(TensorView out, TensorView in, std::span<const int64_t> columnsOfRank) = 0;

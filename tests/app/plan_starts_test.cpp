@@ -51,11 +51,13 @@ class PlanStartsTest : public QObject {
     if (state.ranks.size() != layout->ranks.size()) return QStringLiteral("%1 ranks").arg(state.ranks.size());
     const char* kind = machine.isHostOnly() ? "cpu" : "cuda";
     for (size_t i = 0; i < state.ranks.size(); ++i) {
-      if (!state.ranks[i].device.starts_with(kind)) return QStringLiteral("rank %1 on %2").arg(i).arg(state.ranks[i].device.c_str());
+      if (!state.ranks[i].device.starts_with(kind))
+        return QStringLiteral("rank %1 on %2").arg(i).arg(state.ranks[i].device.c_str());
       const RankPlan& plan = layout->ranks[i];
       const auto whole = [](const RankBytes& bytes) {
-        return QString::fromStdString(std::to_string(bytes.weights.value_or(-1)) + "+" + std::to_string(bytes.kvCache.value_or(-1)) +
-                                      "+" + std::to_string(bytes.activations.value_or(-1)));
+        return QString::fromStdString(std::to_string(bytes.weights.value_or(-1)) + "+" +
+                                      std::to_string(bytes.kvCache.value_or(-1)) + "+" +
+                                      std::to_string(bytes.activations.value_or(-1)));
       };
       const RankBytes promised{plan.weights->count(), plan.kvCache->count(), plan.activations->count(), {}};
       for (const RankBytes& found : {state.ranks[i].planned, state.ranks[i].allocated})
@@ -160,6 +162,9 @@ class PlanStartsTest : public QObject {
     options.gpuMemoryUtilization = 0.4;
     options.dtype = DType::F16;
     QTest::newRow("uneven ranks, a share of the memory") << options << 3 << 1 << 1;
+    options.gpuMemoryUtilization = 1.0;
+    options.enforceEager = false;
+    QTest::newRow("all of the memory") << options << 2 << 1 << 1;
   }
   void gpusOfThisMachine() {
 #ifndef CUDA_EMULATED

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Bytes of Headroom's ranks: types as loaded, cache blocks, and a budget that is filled and never exceeded.
+#include "core/memory/cuda_memory.h"
 #include "core/memory/memory_plan.h"
 #include "tests/core/sample_model.h"
 
@@ -53,6 +54,35 @@ class MemoryPlanTest : public QObject {
     int64_t sum = 0;
     for (const RankSlice& rank : layout->ranks) sum += kvBytesPerBlock(model.config, rank, limitsOf(128)).count();
     QCOMPARE(sum, 327680 * 16);  // whole groups: nothing twice
+  }
+
+  // CUDA devices take a buffer to work in and a runtime beside; with all of a device's memory as budget the ranks stay within it.
+  void cudaDevicesTakeMore() {
+    const ModelSource model = makeModel(smolShape());
+    const auto layout = makeHeadroomLayout(model, 2, 1, 1);
+    const RankSlice& rank = layout->ranks[0];
+    EngineLimits host = limitsOf(2048), cuda = host;
+    cuda.cuda = true;
+    QCOMPARE(cudaRuntime(model.config, rank, 2, host).total(), Bytes());
+    const std::vector<WorkspaceBuffer> buffers = workspaceBuffers(model.config, rank, 2, 1, cuda);
+    QCOMPARE(buffers.size(), workspaceBuffers(model.config, rank, 2, 1, host).size() + 1);
+    QCOMPARE(buffers.back().name, std::string("scratch"));
+    QCOMPARE(activationBytes(model.config, rank, 2, 1, cuda),
+             activationBytes(model.config, rank, 2, 1, host) + buffers.back().bytes);
+    // At least cuBLASLt's workspace for 512 x 1536 products; and the same whatever the length.
+    QVERIFY(buffers.back().bytes >= cudaProductWorkspace(512 * 1536));
+    cuda.maxModelLen = 8192;
+    QCOMPARE(workspaceBuffers(model.config, rank, 2, 1, cuda).back().bytes, buffers.back().bytes);
+    // Layers add up.
+    const auto runtimeOf = [&](Range layers) {
+      RankSlice part = rank;
+      part.layers = layers;
+      return cudaRuntime(model.config, part, 2, cuda).total();
+    };
+    QCOMPARE(runtimeOf({0, 30}) - runtimeOf({0, 0}), (runtimeOf({3, 4}) - runtimeOf({0, 0})) * 30);
+    const auto plan = planEngineMemory(model, *layout, hostMachine({2, 2_GiB}), cuda, 1.0);
+    QVERIFY(plan.has_value());
+    for (const RankMemory& memory : plan->ranks) QVERIFY(memory.runtime > Bytes() && memory.total() <= 2_GiB);
   }
 
   void budgetIsFilledToTheLastBlock() {

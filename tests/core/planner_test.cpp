@@ -62,10 +62,16 @@ class PlannerTest : public QObject {
     QCOMPARE(report.layouts.size(), expected);
   }
 
+  void planAgreesWithTheEnginesMemoryPlan_data() {
+    QTest::addColumn<QString>("gpus");
+    QTest::newRow("host devices") << "local";
+    QTest::newRow("CUDA devices") << "6x2GiB";
+  }
   void planAgreesWithTheEnginesMemoryPlan() {
+    QFETCH(QString, gpus);
     const ModelSource model = makeModel(smolShape());
-    const PlanReport report = planOf(model, "local", "headroom", [](PlanOptions& o) { o.maxModelLen = 1024; });
-    const Machine machine = *parseMachine("local", {6, 2_GiB});
+    const PlanReport report = planOf(model, qPrintable(gpus), "headroom", [](PlanOptions& o) { o.maxModelLen = 1024; });
+    const Machine machine = *parseMachine(gpus.toStdString(), {6, 2_GiB});
     for (const LayoutPlan& plan : report.layouts) {
       const auto layout = makeHeadroomLayout(model, plan.tp, plan.pp, plan.dp);
       const auto memory =
@@ -76,6 +82,9 @@ class PlannerTest : public QObject {
         QCOMPARE(plan.ranks[i].weights->count(), memory->ranks[i].weights.count());
         QCOMPARE(plan.ranks[i].activations->count(), memory->ranks[i].activations.count());
         QCOMPARE(plan.ranks[i].kvCache->count(), memory->ranks[i].kvCache.count());
+        QCOMPARE(plan.ranks[i].graphs->count(), memory->ranks[i].graphs.count());
+        QCOMPARE(plan.ranks[i].runtime->count(), memory->ranks[i].runtime.count());
+        QCOMPARE(memory->ranks[i].runtime.count() > 0, gpus != "local");
       }
     }
   }

@@ -49,7 +49,7 @@ struct Machine {
   std::shared_ptr<const AllocationTable> table = std::make_shared<AllocationTable>();
   int streams = 0;
   std::vector<CUstream_st*> openStreams;
-  std::atomic<int> mallocs{0}, operations{0};
+  std::atomic<int> mallocs{0}, hostMallocs{0}, operations{0};
   std::atomic<int64_t> bytesToHost{0}, graphLaunches{0};
   std::string report;
 
@@ -62,7 +62,7 @@ struct Machine {
     delayMicroseconds = environment("HEADROOM_EMULATED_DELAY_US", 0);
     const char* text = std::getenv("HEADROOM_EMULATED_FAULT");
     fault = text ? text : "";
-    mallocs = operations = 0;
+    mallocs = hostMallocs = operations = 0;
     report.clear();
     devices.clear();
     for (int i = 0; i < count; ++i) {
@@ -347,6 +347,14 @@ __attribute__((visibility("default"))) const char* headroomEmulationReport() {
 
 __attribute__((visibility("default"))) int64_t headroomEmulationBytesToHost() { return machine().bytesToHost; }
 
+__attribute__((visibility("default"))) int64_t headroomEmulationDeviceBytes() {
+  std::lock_guard lock(machine().mutex);
+  int64_t bytes = 0;
+  for (const auto& device : machine().devices) bytes += static_cast<int64_t>(device->used);
+  return bytes;
+}
+__attribute__((visibility("default"))) int64_t headroomEmulationMallocs() { return machine().mallocs; }
+__attribute__((visibility("default"))) int64_t headroomEmulationHostMallocs() { return machine().hostMallocs; }
 __attribute__((visibility("default"))) int64_t headroomEmulationGraphLaunches() { return machine().graphLaunches; }
 
 const char* cudaGetErrorName(cudaError_t error) { return cudaGetErrorString(error); }
@@ -490,6 +498,7 @@ cudaError_t cudaFree(void* pointer) {
 }
 cudaError_t cudaHostAlloc(void** pointer, size_t size, unsigned) {
   if (const cudaError_t error = forbidInCapture("cudaHostAlloc")) return error;
+  if (faultNumber("host-malloc") == ++machine().hostMallocs) return fail(cudaErrorMemoryAllocation);
   return allocate(pointer, size, -1);
 }
 cudaError_t cudaFreeHost(void* pointer) {

@@ -6,8 +6,8 @@
 //   HEADROOM_EMULATED_MEMORY       MiB each (4096)
 //   HEADROOM_EMULATED_CAPABILITY   compute capability times ten (90)
 //   HEADROOM_EMULATED_DELAY_US     every operation of a stream waits so long before it begins (0): host code that forgets to wait
-//   is caught HEADROOM_EMULATED_FAULT        "malloc:N" the N-th allocation from now fails; "peer-corrupt" peer copies flip a
-//   bit; "no-peer" no peer access;
+//   is caught HEADROOM_EMULATED_FAULT        "malloc:N" the N-th allocation from now fails, "host-malloc:N" that of pinned
+//   memory; "peer-corrupt" peer copies flip a bit; "no-peer" no peer access;
 //                                  "hang:N" the N-th operation of the streams never ends; "nccl-hang:N" the N-th all-reduce never
 //                                  ends; "nccl-error:N" it fails; "nccl-dead:R" rank R never joins a communicator
 #pragma once

@@ -59,7 +59,8 @@ class StepDriver : public LogitsConsumer {
  public:
   // Opens the model and plans a layout; group() starts the ranks.
   static Result<std::unique_ptr<StepDriver>> make(const std::string& path, int tp, int pp,
-                                                  const EngineLimits& limits = smallLimits(), Bytes deviceMemory = 24_MiB) {
+                                                  const EngineLimits& limits = smallLimits(), Bytes deviceMemory = 24_MiB,
+                                                  double share = 0.9) {
     Result<ModelSource> model = openModel(path);
     if (!model) return tl::unexpected(model.error());
     auto driver = std::make_unique<StepDriver>();
@@ -69,7 +70,7 @@ class StepDriver : public LogitsConsumer {
     driver->layout = std::move(*layout);
     driver->limits = limits;
     driver->machine = hostMachine({tp * pp, deviceMemory});
-    Result<EngineMemoryPlan> memory = planEngineMemory(driver->model, driver->layout, driver->machine, limits, 0.9);
+    Result<EngineMemoryPlan> memory = planEngineMemory(driver->model, driver->layout, driver->machine, limits, share);
     if (!memory) return tl::unexpected(memory.error());
     driver->memory = std::move(*memory);
     return driver;

@@ -3,6 +3,8 @@
 // is transpose(weight as (k, n)) · in as (k, tokens).
 #include "engine/device/cuda/cublaslt_gemm.h"
 
+#include "core/memory/cuda_memory.h"
+
 #include <cublasLt.h>
 
 namespace headroom::engine::cuda {
@@ -56,6 +58,8 @@ CublasLtGemm::~CublasLtGemm() {
   if (m_handle) cublasLtDestroy(static_cast<cublasLtHandle_t>(m_handle));
 }
 
+int64_t CublasLtGemm::workspaceBytes(TensorView out) { return cudaProductWorkspace(out.rows * out.cols).count(); }
+
 Status CublasLtGemm::multiply(TensorView out, TensorView in, const void* weight, void* workspace, cudaStream_t stream) {
   if (!m_handle) {
     cublasLtHandle_t handle = nullptr;
@@ -75,8 +79,9 @@ Status CublasLtGemm::multiply(TensorView out, TensorView in, const void* weight,
     cublasLtMatmulPreference_t preference = nullptr;
     if (const cublasStatus_t status = cublasLtMatmulPreferenceCreate(&preference))
       return failed(m_device, "describing a product", status);
-    cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &kWorkspaceBytes,
-                                         sizeof kWorkspaceBytes);
+    const auto workspaceOfAll = static_cast<size_t>(workspaceBytes(out.head(std::min(tokens, bucketOf(tokens) / 2 + 1))));
+    cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspaceOfAll,
+                                         sizeof workspaceOfAll);
     cublasLtMatmulHeuristicResult_t best{};
     int found = 0;
     const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(handle, chosen->operation, a.layout, b.layout, c.layout,
@@ -89,7 +94,7 @@ Status CublasLtGemm::multiply(TensorView out, TensorView in, const void* weight,
   const float one = 1.0f, zero = 0.0f;
   const cublasStatus_t status =
       cublasLtMatmul(handle, choice->operation, &one, weight, a.layout, in.data, b.layout, &zero, out.data, c.layout, out.data,
-                     c.layout, &choice->algorithm, workspace, kWorkspaceBytes, stream);
+                     c.layout, &choice->algorithm, workspace, static_cast<size_t>(workspaceBytes(out)), stream);
   if (status) return failed(m_device, fmt::format("multiplying ({}, {}) by ({}, {})", tokens, k, n, k).c_str(), status);
   return {};
 }

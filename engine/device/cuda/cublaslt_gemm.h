@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Large plain matrix products by cuBLASLt: out (tokens, n) F32 = in (tokens, k) · weight (n, k)ᵀ, inputs of one type (F32, F16,
-// BF16), sums in F32. The algorithm is chosen once for each shape (tokens rounded up to a power of two) and kept. One rank's
-// thread only.
+// BF16), sums in F32. The algorithm is chosen once for each shape (tokens rounded up to a power of two) and kept, within the
+// workspace of the smallest product of the shape. One rank's thread only.
 #pragma once
 
 #include "engine/device/cuda/cuda_call.h"
@@ -15,14 +15,14 @@ namespace headroom::engine::cuda {
 
 class CublasLtGemm {
  public:
-  static constexpr size_t kWorkspaceBytes = size_t{32} << 20;  // what NVIDIA recommends for Hopper and above
-
   explicit CublasLtGemm(int device);
   ~CublasLtGemm();
   CublasLtGemm(const CublasLtGemm&) = delete;
   CublasLtGemm& operator=(const CublasLtGemm&) = delete;
 
-  // `weight`: row-major without gaps, of `in`'s type. `workspace`: kWorkspaceBytes of device memory.
+  // Bytes of device memory that a product works in.
+  static int64_t workspaceBytes(TensorView out);
+  // `weight`: row-major without gaps, of `in`'s type. `workspace`: workspaceBytes(out).
   Status multiply(TensorView out, TensorView in, const void* weight, void* workspace, cudaStream_t stream);
   size_t chosenShapes() const { return m_chosen.size(); }
 

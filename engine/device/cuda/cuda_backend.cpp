@@ -21,13 +21,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Up to here weights are read where they lie; from here on cuBLASLt is faster (plain matrices), or unpacking them first pays
-// (packed ones).
-constexpr int64_t kSmallTokens = 16;
-constexpr int64_t kUnpackTokens = 256;
-constexpr int64_t kUnpackBytes = int64_t{64} << 20;  // of unpacked rows at once
-constexpr int64_t kLoadBytes = int64_t{8} << 20;     // of stored rows at once
-
 std::optional<WeightFormat> packedFormat(DType dtype) {
   switch (dtype) {
     case DType::Q8_0:
@@ -56,6 +49,24 @@ std::optional<WeightFormat> packedFormat(DType dtype) {
       return WeightFormat::IQ4_XS;
     case DType::MXFP4:
       return WeightFormat::MXFP4;
+    case DType::IQ1_S:
+      return WeightFormat::IQ1_S;
+    case DType::IQ1_M:
+      return WeightFormat::IQ1_M;
+    case DType::IQ2_XXS:
+      return WeightFormat::IQ2_XXS;
+    case DType::IQ2_XS:
+      return WeightFormat::IQ2_XS;
+    case DType::IQ2_S:
+      return WeightFormat::IQ2_S;
+    case DType::IQ3_XXS:
+      return WeightFormat::IQ3_XXS;
+    case DType::IQ3_S:
+      return WeightFormat::IQ3_S;
+    case DType::TQ1_0:
+      return WeightFormat::TQ1_0;
+    case DType::TQ2_0:
+      return WeightFormat::TQ2_0;
     default:
       return {};
   }
@@ -96,17 +107,8 @@ CudaBackend::CudaBackend(const CudaBackendOptions& options)
     : m_options(options),
       m_arena(options.device, options.arena),
       m_staging(options.device),
-      m_load(options.device),
-      m_rounded(options.device),
-      m_result(options.device),
-      m_attention(options.device),
-      m_linear(options.device),
-      m_dequantized(options.device),
-      m_product(options.device),
-      m_peer(options.device),
-      m_experts(options.device),
-      m_states(options.device),
-      m_sampling(options.device) {}
+      m_work(options.device),
+      m_peer(options.device) {}
 
 CudaBackend::~CudaBackend() {
   cudaSetDevice(m_options.device);
@@ -199,30 +201,25 @@ void CudaBackend::copyToHost(void* to, const void* from, Bytes size) {
   m_pinnedUsed += padded;
 }
 
-void* CudaBackend::bytes(Scratch& scratch, int64_t size) {
+void* CudaBackend::bytes(int64_t size) {
   cudaError_t error = cudaSuccess;
-  void* memory = scratch.atLeast(size, error);
-  note(error, "taking scratch memory");
+  void* memory = m_work.take(size, error);
+  note(error, "taking memory to work in");
   return memory;
 }
 
-TensorView CudaBackend::scratchView(Scratch& scratch, DType type, int64_t rows, int64_t columns) {
+TensorView CudaBackend::scratchView(DType type, int64_t rows, int64_t columns) {
   // Rows begin on 16 bytes, as tensor-core kernels and cuBLASLt want them.
   const int64_t stride = roundUp(columns, 16 / storageBytes(type, 1).count());
-  TensorView view = TensorView::of(bytes(scratch, storageBytes(type, rows * stride).count()), type, rows, columns);
+  TensorView view = TensorView::of(bytes(storageBytes(type, rows * stride).count()), type, rows, columns);
   view.stride = stride;
   return view;
 }
 
 TensorView CudaBackend::rounded(TensorView view, DType type) {
-  const TensorView to = scratchView(m_rounded, type, view.rows, view.cols);
+  const TensorView to = scratchView(type, view.rows, view.cols);
   if (to.data) cuda::convert(m_stream, to, view);
   return to;
-}
-
-std::array<Scratch*, 11> CudaBackend::scratches() {
-  return {&m_load,    &m_rounded, &m_result,  &m_attention, &m_linear,  &m_dequantized,
-          &m_product, &m_peer,    &m_experts, &m_states,    &m_sampling};
 }
 
 Status CudaBackend::sync() {
@@ -264,7 +261,8 @@ Status CudaBackend::sync() {
   m_downloads.clear();
   m_pinnedUsed = 0;
   if (!m_failure) {
-    for (Scratch* scratch : scratches()) scratch->collect();
+    m_work.collect();
+    m_peer.collect();
     return {};
   }
   Error failure = std::move(*m_failure);
@@ -292,7 +290,7 @@ void CudaBackend::writeRows(WeightMatrix& matrix, int64_t firstRow, int64_t rows
   }
   // Packed or converted on the device, a few MiB at a time.
   std::vector<float> floats;
-  const int64_t most = std::max<int64_t>(1, kLoadBytes / std::max<int64_t>(storedRow.count(), 4 * matrix.in));
+  const int64_t most = std::max<int64_t>(1, kCudaLoad.count() / std::max<int64_t>(storedRow.count(), 4 * matrix.in));
   for (int64_t row = 0; row < rows; row += most) {
     const int64_t count = std::min(most, rows - row);
     const void* from = static_cast<const char*>(data) + (storedRow * row).count();
@@ -304,7 +302,8 @@ void CudaBackend::writeRows(WeightMatrix& matrix, int64_t firstRow, int64_t rows
       fromType = DType::F32;
     }
     const Bytes size = storageBytes(fromType, matrix.in) * count;
-    void* staged = bytes(m_load, size.count());
+    m_work.begin();
+    void* staged = bytes(size.count());
     if (!staged) return;
     copyToDevice(staged, from, size);
     if (packedFormat(matrix.dtype)) {
@@ -327,7 +326,7 @@ void CudaBackend::embed(TensorView out, const WeightMatrix& table, TensorView id
 }
 
 void CudaBackend::multiply(TensorView out, TensorView in, const void* weight, const float* bias) {
-  void* workspace = bytes(m_product, static_cast<int64_t>(CublasLtGemm::kWorkspaceBytes));
+  void* workspace = bytes(CublasLtGemm::workspaceBytes(out));
   if (!workspace || m_failure) return;
   if (Status status = m_gemm->multiply(out, in, weight, workspace, m_stream); !status) {
     m_failure = status.error();
@@ -341,6 +340,8 @@ void CudaBackend::linear(TensorView in, std::span<const LinearTask> tasks) {
   std::vector<LinearTask> packed;
   DType roundedTo = DType::F32;
   TensorView input = in;
+  m_work.begin();
+  int64_t behindInput = 0;
   for (const LinearTask& task : tasks) {
     if (task.weight->out == 0) continue;
     if (packedFormat(task.weight->dtype)) {
@@ -349,10 +350,13 @@ void CudaBackend::linear(TensorView in, std::span<const LinearTask> tasks) {
     }
     const DType wanted = !m_options.exact && computesIn(task.weight->dtype) ? task.weight->dtype : DType::F32;
     if (wanted != roundedTo) {
+      m_work.begin();
       input = wanted == DType::F32 ? in : rounded(in, wanted);
       roundedTo = wanted;
+      behindInput = m_work.used();
     }
     if (!input.data) return;
+    m_work.rewind(behindInput);
     linearDense(input, task);
   }
   if (!packed.empty()) linearPacked(in, packed);
@@ -361,8 +365,8 @@ void CudaBackend::linear(TensorView in, std::span<const LinearTask> tasks) {
 void CudaBackend::linearDense(TensorView in, const LinearTask& task) {
   const WeightMatrix& weight = *task.weight;
   const int64_t aligned = 16 / storageBytes(in.dtype, 1).count();
-  const bool large = in.rows > kSmallTokens && weight.dtype == in.dtype && weight.in % aligned == 0 && in.stride % aligned == 0 &&
-                     task.out.stride % 4 == 0;
+  const bool large = in.rows > kCudaSmallTokens && weight.dtype == in.dtype && weight.in % aligned == 0 &&
+                     in.stride % aligned == 0 && task.out.stride % 4 == 0;
   if (large) return multiply(task.out, in, weight.storage.data(), task.bias);
   LinearOptions options;
   options.tensorCores = in.dtype != DType::F32;
@@ -373,16 +377,23 @@ void CudaBackend::linearDense(TensorView in, const LinearTask& task) {
 
 void CudaBackend::linearPacked(TensorView in, std::span<const LinearTask> tasks) {
   const DType type = m_options.exact ? DType::F32 : roundedType();
+  m_work.begin();
   const TensorView input = type == DType::F32 ? in : rounded(in, type);
+  const int64_t behindInput = m_work.used();
   if (!input.data) return;
-  if (in.rows > kUnpackTokens && type != DType::F32 && in.cols % 8 == 0) {
+  // Codebooks are read by the kernel for few tokens alone.
+  const auto isCodebook = [](const LinearTask& task) { return hasCodebook(*packedFormat(task.weight->dtype)); };
+  const bool unpacks =
+      in.rows > kCudaUnpackTokens || (in.rows > kCudaSmallTokens && std::any_of(tasks.begin(), tasks.end(), isCodebook));
+  if (unpacks && type != DType::F32 && in.cols % 8 == 0) {
     for (const LinearTask& task : tasks) {
       // Whole matrices are unpacked in parts that fit the scratch, each multiplied at once.
       const WeightMatrix& weight = *task.weight;
-      const int64_t part = std::max<int64_t>(64, kUnpackBytes / (2 * weight.in) / 64 * 64);
+      const int64_t part = std::max<int64_t>(64, kCudaUnpack.count() / (2 * weight.in) / 64 * 64);
       for (int64_t row = 0; row < weight.out; row += part) {
         const int64_t count = std::min(part, weight.out - row);
-        const TensorView unpacked = scratchView(m_dequantized, type, count, weight.in);
+        m_work.rewind(behindInput);
+        const TensorView unpacked = scratchView(type, count, weight.in);
         if (!unpacked.data) return;
         cuda::dequantizeRows(m_stream, unpacked, packedWeight(weight), row);
         multiply(task.out.columns(row, count), input, unpacked.data, task.bias ? task.bias + row : nullptr);
@@ -399,7 +410,10 @@ void CudaBackend::linearPacked(TensorView in, std::span<const LinearTask> tasks)
   LinearOptions options;
   options.tensorCores = type != DType::F32;
   options.multiprocessors = m_multiprocessors;
-  options.workspace = workspace > 0 ? bytes(m_linear, workspace) : nullptr;
+  // What the kernel for many tokens adds up in.
+  if (!options.tensorCores || in.rows <= kCudaSmallTokens) workspace = 0;
+  workspace = std::min(workspace, kCudaPartialSums.count());
+  options.workspace = workspace > 0 ? bytes(workspace) : nullptr;
   options.workspaceBytes = options.workspace ? workspace : 0;
   cuda::packedLinear(m_stream, input, packed, options);
 }
@@ -408,6 +422,22 @@ void CudaBackend::linearPacked(TensorView in, std::span<const LinearTask> tasks)
 
 void CudaBackend::storeKv(const KvLayerView& cache, TensorView k, TensorView v, TensorView slots) {
   cuda::storeKv(m_stream, kernelCache(cache), k, v, slots);
+}
+
+void CudaBackend::rotateAndStoreKv(const KvLayerView& cache, const HeadsOfStep& heads) {
+  RopeStore task;
+  task.q = heads.q;
+  task.k = heads.k;
+  task.v = heads.v;
+  task.qNorm = heads.qNorm;
+  task.kNorm = heads.kNorm;
+  task.epsilon = heads.epsilon;
+  task.offset = heads.offset;
+  task.cosSin = heads.cosSin;
+  task.style = heads.style == RopeStyle::Neox ? KernelRope::Neox : KernelRope::Interleaved;
+  task.cache = kernelCache(cache);
+  task.slots = heads.slots;
+  cuda::ropeAndStoreKv(m_stream, task);
 }
 
 void CudaBackend::pagedAttention(TensorView out, TensorView q, const KvLayerView& cache, const AttentionBatch& batch,
@@ -435,15 +465,18 @@ void CudaBackend::pagedAttention(TensorView out, TensorView q, const KvLayerView
   call.sinks = params.sinks;
   const bool eightBits = cache.dtype == DType::F8E4M3 || cache.dtype == DType::F8E5M2;
   const DType type = eightBits ? roundedType() : cache.dtype;
+  m_work.begin();
   const bool rounds = !m_options.exact && computesIn(type) && cache.headDim % 16 == 0 && cache.vHeadDim % 16 == 0;
   if (rounds) {
     call.q = rounded(q, type);
-    call.out = scratchView(m_result, type, out.rows, out.cols);
+    call.out = scratchView(type, out.rows, out.cols);
     if (!call.q.data || !call.out.data) return;
   }
-  call.splits = attentionSplits(call, m_multiprocessors);
+  const int64_t bytesOfPart = attentionWorkspaceBytes(q.rows, params.qHeads, cache.vHeadDim, 2) / 2;
+  call.splits = static_cast<int>(
+      std::clamp<int64_t>(kCudaAttentionParts.count() / bytesOfPart, 1, attentionSplits(call, m_multiprocessors)));
   if (call.splits > 1) {
-    call.workspace = bytes(m_attention, attentionWorkspaceBytes(q.rows, params.qHeads, cache.vHeadDim, call.splits));
+    call.workspace = bytes(attentionWorkspaceBytes(q.rows, params.qHeads, cache.vHeadDim, call.splits));
     if (!call.workspace) return;
   }
   cuda::pagedAttention(m_stream, call, m_sharedBytes, rounds);
@@ -459,15 +492,15 @@ const uint8_t* const* CudaBackend::addressesOf(std::span<const WeightMatrix> mat
     std::vector<const void*> addresses;
     for (const WeightMatrix& matrix : matrices) addresses.push_back(matrix.storage.data());
     const Bytes size(static_cast<int64_t>(addresses.size() * sizeof(void*)));
-    void* memory = nullptr;
-    if (const cudaError_t error = cudaMalloc(&memory, static_cast<size_t>(size.count()))) {
-      note(error, "taking memory for the experts' addresses");
+    Result<DeviceBuffer> memory = allocate(size, "the addresses of matrices");
+    if (!memory) {
+      if (!m_failure) m_failure = memory.error();
       return nullptr;
     }
-    copyToDevice(memory, addresses.data(), size);
-    found = m_addresses.emplace(key, DeviceMemory(memory)).first;
+    copyToDevice(memory->data(), addresses.data(), size);
+    found = m_addresses.emplace(key, std::move(*memory)).first;
   }
-  return static_cast<const uint8_t* const*>(found->second.get());
+  return static_cast<const uint8_t* const*>(found->second.data());
 }
 
 ExpertMatrices CudaBackend::expertMatrices(std::span<const WeightMatrix> matrices, const float* bias) {
@@ -501,7 +534,7 @@ void CudaBackend::routeExperts(TensorView ids, TensorView weights, TensorView lo
 void CudaBackend::expertMlp(TensorView out, TensorView in, const ExpertLayer& experts, TensorView ids, TensorView weights,
                             TensorView) {
   // Rounds bound the scratch; a decode step is one round.
-  constexpr int64_t kRound = 256;
+  constexpr int64_t kRound = kCudaExpertTokens;
   auto rows = [](TensorView view, int64_t first, int64_t count) {
     TensorView part = view;
     part.data = static_cast<char*>(view.data) + (storageBytes(view.dtype, 1) * (first * view.stride)).count();
@@ -533,7 +566,8 @@ void CudaBackend::expertRows(TensorView out, TensorView in, const ExpertLayer& e
   task.swigluLimit = experts.swigluLimit;
   task.weightsOnInput = experts.weightsOnInput;
   task.addToOut = experts.addToOut;
-  task.scratch = bytes(m_experts, expertMlpBytes(ids.rows, ids.cols, task.experts, in.cols, task.columns, in.dtype));
+  m_work.begin();
+  task.scratch = bytes(expertMlpBytes(ids.rows, ids.cols, task.experts, in.cols, task.columns, in.dtype));
   if (!task.scratch || m_failure) return;
   LinearOptions options;
   options.multiprocessors = m_multiprocessors;
@@ -544,7 +578,8 @@ void CudaBackend::expertRows(TensorView out, TensorView in, const ExpertLayer& e
 bool CudaBackend::headsAtOnce(TensorView out, int64_t outHead, TensorView in, int64_t inHead,
                               std::span<const WeightMatrix> matrices) {
   const WeightMatrix& first = matrices.front();
-  if (packedFormat(first.dtype) || in.rows > kSmallTokens) return false;
+  if (packedFormat(first.dtype) || in.rows > kCudaSmallTokens) return false;
+  m_work.begin();
   const DType type = !m_options.exact && computesIn(first.dtype) ? first.dtype : DType::F32;
   HeadLinear task;
   task.out = out;
@@ -601,7 +636,8 @@ void CudaBackend::gatedDeltaNet(TensorView out, TensorView qkv, TensorView z, Te
   task.decay = net.decay;
   task.norm = net.norm;
   task.epsilon = net.epsilon;
-  task.scratch = bytes(m_states, deltaNetBytes(out.rows, net.channels()));
+  m_work.begin();
+  task.scratch = bytes(deltaNetBytes(out.rows, net.channels()));
   if (task.scratch) cuda::gatedDeltaNet(m_stream, task);
 }
 
@@ -652,14 +688,6 @@ Result<int> CudaBackend::record(const std::function<Status()>& launch) {
   return static_cast<int>(m_recordings.size()) - 1;
 }
 
-// How often memory that recordings use has moved.
-int64_t CudaBackend::moves() {
-  int64_t moves = 0;
-  for (const Scratch* scratch : scratches())
-    if (scratch != &m_load && scratch != &m_sampling) moves += scratch->moves();
-  return moves;
-}
-
 bool CudaBackend::replay(int number) {
   Recording& recording = m_recordings.at(static_cast<size_t>(number));
   if (moves() != recording.moves) {
@@ -672,38 +700,15 @@ bool CudaBackend::replay(int number) {
 
 // ---- sampling
 
-namespace {
-
-// Arrays one behind the other, to be uploaded at once; each on a multiple of 16 bytes.
-class PackedArrays {
- public:
-  // Where `values` stand, in bytes.
-  template <class T>
-  int64_t add(const std::vector<T>& values) {
-    const size_t at = m_bytes.size();
-    const auto bytes = std::as_bytes(std::span(values));
-    m_bytes.insert(m_bytes.end(), bytes.begin(), bytes.end());
-    while (m_bytes.size() % 16 != 0) m_bytes.push_back({});
-    return static_cast<int64_t>(at);
-  }
-  const std::vector<std::byte>& bytes() const { return m_bytes; }
-
- private:
-  std::vector<std::byte> m_bytes;
-};
-
-}  // namespace
-
 void CudaBackend::sampleRows(TensorView ids, TensorView logits, std::span<const RowSampling> rows) {
   if (rows.empty()) return;
   expects(static_cast<int64_t>(rows.size()) == logits.rows, "there are other numbers of rows and of ways to sample them");
   const int64_t words = ceilDiv(logits.cols, int64_t{32});
+  constexpr int64_t kListBytes = 16;  // at least those of an entry of any list
   std::vector<SampleRow> how;
   std::vector<Penalties> penalties;
   std::vector<LogitBias> biases;
   std::vector<SeenToken> seen;
-  std::vector<int> maskOfRow;
-  std::vector<uint32_t> masks;
   for (size_t i = 0; i < rows.size(); ++i) {
     const RowSampling& row = rows[i];
     const auto at = static_cast<int>(i);
@@ -712,24 +717,54 @@ void CudaBackend::sampleRows(TensorView ids, TensorView logits, std::span<const 
     penalties.push_back({row.repetition, row.frequency, row.presence});
     for (const auto& [token, amount] : row.biases) biases.push_back({at, token, amount});
     for (const auto& [token, count] : row.seen) seen.push_back({at, token, count});
-    maskOfRow.push_back(row.mask.empty() ? -1 : static_cast<int>(static_cast<int64_t>(masks.size()) / words));
     expects(row.mask.empty() || static_cast<int64_t>(row.mask.size()) == words, "a mask has another size than the vocabulary");
-    masks.insert(masks.end(), row.mask.begin(), row.mask.end());
   }
-  PackedArrays arrays;
-  const int64_t howAt = arrays.add(how), penaltiesAt = arrays.add(penalties), biasesAt = arrays.add(biases),
-                seenAt = arrays.add(seen), maskOfRowAt = arrays.add(maskOfRow), masksAt = arrays.add(masks);
-  const auto size = static_cast<int64_t>(arrays.bytes().size());
-  auto* memory = static_cast<char*>(bytes(m_sampling, size));
-  if (!memory) return;
-  copyToDevice(memory, arrays.bytes().data(), Bytes(size));
-  if (!masks.empty())
-    applyMasks(m_stream, logits, reinterpret_cast<const uint32_t*>(memory + masksAt), words,
-               reinterpret_cast<const int*>(memory + maskOfRowAt));
-  applyBiases(m_stream, logits, reinterpret_cast<const LogitBias*>(memory + biasesAt), static_cast<int64_t>(biases.size()));
-  applyPenalties(m_stream, logits, reinterpret_cast<const SeenToken*>(memory + seenAt), static_cast<int64_t>(seen.size()),
-                 reinterpret_cast<const Penalties*>(memory + penaltiesAt));
-  cuda::sampleRows(m_stream, ids.row<int>(0), logits, reinterpret_cast<const SampleRow*>(memory + howAt));
+  const bool greedy = std::all_of(how.begin(), how.end(), [](const SampleRow& row) { return row.temperature < kGreedyBelow; });
+  m_work.begin();
+  const auto* howOnDevice = greedy ? nullptr : static_cast<const SampleRow*>(uploaded(how));
+  const auto* penaltiesOnDevice = seen.empty() ? nullptr : static_cast<const Penalties*>(uploaded(penalties));
+  if (m_failure) return;
+  // Masks and lists go up a part at a time, each behind the launch that reads the one before.
+  const int64_t behindRows = m_work.used(), most = std::max(kCudaSampling.count(), 4 * words);
+  for (size_t first = 0; first < rows.size();) {
+    std::vector<int> maskOfRow;
+    std::vector<uint32_t> masks;
+    size_t row = first;
+    for (; row < rows.size() && (masks.empty() || 4 * static_cast<int64_t>(masks.size() + rows[row].mask.size()) <= most);
+         ++row) {
+      maskOfRow.push_back(rows[row].mask.empty() ? -1 : static_cast<int>(static_cast<int64_t>(masks.size()) / words));
+      masks.insert(masks.end(), rows[row].mask.begin(), rows[row].mask.end());
+    }
+    if (!masks.empty()) {
+      m_work.rewind(behindRows);
+      const auto* indices = static_cast<const int*>(uploaded(maskOfRow));
+      const auto* bits = static_cast<const uint32_t*>(uploaded(masks));
+      if (!indices || !bits) return;
+      TensorView part = logits;
+      part.data = logits.row<float>(static_cast<int64_t>(first));
+      part.rows = static_cast<int64_t>(row - first);
+      applyMasks(m_stream, part, bits, words, indices);
+    }
+    first = row;
+  }
+  const auto inParts = [&]<class T>(const std::vector<T>& list, auto&& apply) {
+    static_assert(sizeof(T) <= kListBytes);
+    for (size_t first = 0; first < list.size();) {
+      const size_t count = std::min(list.size() - first, static_cast<size_t>(most / kListBytes));
+      m_work.rewind(behindRows);
+      const auto* part = static_cast<const T*>(uploaded(std::span(list).subspan(first, count)));
+      if (!part) return;
+      apply(part, static_cast<int64_t>(count));
+      first += count;
+    }
+  };
+  inParts(biases, [&](const LogitBias* part, int64_t count) { applyBiases(m_stream, logits, part, count); });
+  inParts(seen, [&](const SeenToken* part, int64_t count) { applyPenalties(m_stream, logits, part, count, penaltiesOnDevice); });
+  if (m_failure) return;
+  if (greedy)
+    cuda::argmaxRows(m_stream, ids.row<int>(0), logits);
+  else
+    cuda::sampleRows(m_stream, ids.row<int>(0), logits, howOnDevice);
 }
 
 // ---- one launch each

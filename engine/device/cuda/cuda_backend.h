@@ -11,16 +11,10 @@
 #include "engine/device/cuda/device_memory.h"
 #include "engine/device/cuda/kernels/expert_mlp.h"
 
-#include <array>
 #include <functional>
 #include <optional>
 
 namespace headroom::engine::cuda {
-
-struct FreeDeviceMemory {
-  void operator()(void* memory) const { cudaFree(memory); }
-};
-using DeviceMemory = std::unique_ptr<void, FreeDeviceMemory>;
 
 class CudaBackend final : public Backend {
  public:
@@ -41,6 +35,7 @@ class CudaBackend final : public Backend {
   Result<DeviceBuffer> allocate(Bytes size, std::string_view purpose) override;
   void release(void* data, Bytes size) noexcept override { m_arena.release(data, size); }
   Bytes allocatedBytes() const override { return m_arena.allocated(); }
+  void workIn(void* memory, Bytes size) override { m_work.setPlanned(memory, size); }
   void copyToDevice(void* to, const void* from, Bytes size) override;
   void copyToHost(void* to, const void* from, Bytes size) override;
   void copyRowsToDevice(TensorView to, const void* from) override;
@@ -60,6 +55,7 @@ class CudaBackend final : public Backend {
   void ropeAngles(TensorView cosSin, TensorView positions, const double* inverseFrequencies, double factor) override;
   void applyRope(TensorView x, int64_t headDim, TensorView cosSin, RopeStyle style) override;
   void storeKv(const KvLayerView& cache, TensorView k, TensorView v, TensorView slots) override;
+  void rotateAndStoreKv(const KvLayerView& cache, const HeadsOfStep& heads) override;
   void pagedAttention(TensorView out, TensorView q, const KvLayerView& cache, const AttentionBatch& batch,
                       const AttentionParams& params) override;
   void gatedActivation(TensorView out, TensorView gate, TensorView up, Activation activation) override;
@@ -93,8 +89,20 @@ class CudaBackend final : public Backend {
   Status open();
   // `view` rounded to `type` in scratch, rows without gaps; a null view after a failure.
   TensorView rounded(TensorView view, DType type);
-  TensorView scratchView(Scratch& scratch, DType type, int64_t rows, int64_t columns);
-  void* bytes(Scratch& scratch, int64_t size);
+  TensorView scratchView(DType type, int64_t rows, int64_t columns);
+  // Of the operation that has begun with m_work.begin(); null after a failure.
+  void* bytes(int64_t size);
+  // A copy in such memory; null after a failure.
+  template <class T>
+  const void* uploaded(std::span<const T> values) {
+    void* memory = bytes(static_cast<int64_t>(values.size_bytes()));
+    if (memory) copyToDevice(memory, values.data(), Bytes(static_cast<int64_t>(values.size_bytes())));
+    return memory;
+  }
+  template <class T>
+  const void* uploaded(const std::vector<T>& values) {
+    return uploaded(std::span<const T>(values));
+  }
   void linearDense(TensorView in, const LinearTask& task);
   void linearPacked(TensorView in, std::span<const LinearTask> tasks);
   void multiply(TensorView out, TensorView in, const void* weight, const float* bias);
@@ -114,18 +122,17 @@ class CudaBackend final : public Backend {
   cudaStream_t m_stream = nullptr;
   Arena m_arena;
   StagingRing m_staging;
-  Scratch m_load, m_rounded, m_result, m_attention, m_linear, m_dequantized, m_product, m_peer, m_experts, m_states, m_sampling;
-  // All of them.
-  std::array<Scratch*, 11> scratches();
-  int64_t moves();
+  WorkArea m_work;
+  Scratch m_peer;
+  int64_t moves() const { return m_work.moves() + m_peer.moves(); }
   struct Recording {
     cudaGraphExec_t graph = nullptr;
-    int64_t moves = 0;  // of scratch memory, when it was made
+    int64_t moves = 0;  // of the memory that it uses, when it was made
   };
   std::vector<Recording> m_recordings;
   Bytes m_recordedBytes;
   bool m_isRecording = false;
-  std::map<std::pair<const WeightMatrix*, size_t>, DeviceMemory> m_addresses;
+  std::map<std::pair<const WeightMatrix*, size_t>, DeviceBuffer> m_addresses;
   std::optional<CublasLtGemm> m_gemm;
   std::function<Status()> m_watch;
   std::optional<Error> m_failure;

@@ -15,7 +15,7 @@
 namespace headroom::engine {
 
 // Raised whenever anything below, or in the headers above, changes; a module of another number is refused.
-inline constexpr int kCudaAbi = 4;
+inline constexpr int kCudaAbi = 5;
 
 struct CudaDeviceInfo {
   int index = 0;
@@ -29,8 +29,8 @@ struct CudaDeviceInfo {
 
 struct CudaBackendOptions {
   int device = 0;
-  // Memory of weights, KV cache and activations, taken at once: what was planned. 0: every buffer is an allocation of its own
-  // (slower to load, and memory checkers see the end of each buffer).
+  // Memory of weights, KV cache and activations and of what lies between them, taken at once: what was planned. 0: every buffer
+  // is an allocation of its own (slower to load, and memory checkers see the end of each buffer).
   Bytes arena;
   // F32 throughout (a model computed in float32); else inputs of products are rounded to 16 bits.
   bool exact = false;

@@ -96,6 +96,49 @@ void* Scratch::atLeast(int64_t bytes, cudaError_t& error) {
   return m_memory;
 }
 
+WorkArea::~WorkArea() {
+  cudaSetDevice(m_device);
+  collect();
+  if (m_isOwn) cudaFree(m_memory);
+}
+
+void WorkArea::collect() {
+  for (void* memory : m_old) cudaFree(memory);
+  m_old.clear();
+}
+
+void WorkArea::setPlanned(void* memory, Bytes size) {
+  if (m_isOwn) m_old.push_back(m_memory);
+  m_memory = static_cast<char*>(memory);
+  m_isOwn = false;
+  m_size = size.count();
+  m_used = 0;
+  ++m_moves;
+}
+
+void* WorkArea::take(int64_t bytes, cudaError_t& error) {
+  error = cudaSuccess;
+  const int64_t padded = roundUp(std::max<int64_t>(bytes, 1), kAlignment);
+  if (m_used + padded > m_size) {
+    void* memory = nullptr;
+    const int64_t size = roundUp(std::max(m_used + padded, m_size), int64_t{1} << 16);
+    error = cudaMalloc(&memory, static_cast<size_t>(size));
+    if (error != cudaSuccess) {
+      cudaGetLastError();
+      return nullptr;
+    }
+    if (m_isOwn) m_old.push_back(m_memory);
+    m_memory = static_cast<char*>(memory);
+    m_isOwn = true;
+    m_size = size;
+    m_used = 0;
+    ++m_moves;
+  }
+  void* taken = m_memory + m_used;
+  m_used += padded;
+  return taken;
+}
+
 StagingRing::~StagingRing() {
   cudaSetDevice(m_device);
   for (cudaEvent_t event : m_free)

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A rank's device memory: the arena that holds what was planned, growing scratch beside it, and pinned memory through which small
-// copies go. One rank's thread only.
+// A rank's device memory: the arena that holds what was planned, the memory that operations work in, and pinned memory through
+// which small copies go. One rank's thread only.
 #pragma once
 
+#include "core/memory/cuda_memory.h"
 #include "core/units.h"
 #include "engine/device/cuda/cuda_call.h"
 
@@ -13,7 +14,7 @@
 
 namespace headroom::engine::cuda {
 
-inline constexpr int64_t kAlignment = 256;
+inline constexpr int64_t kAlignment = kCudaAlignment;
 
 // Buffers one behind the other in one allocation, each on a multiple of 256 bytes; or, without an arena, allocations of their
 // own.
@@ -58,6 +59,33 @@ class Scratch {
   int64_t m_moves = 0;
   void* m_memory = nullptr;
   int64_t m_size = 0;
+  std::vector<void*> m_old;
+};
+
+// What operations of one stream work in, one after another: begin() hands all of it out anew, since what comes later in the
+// stream runs later. It lies where the plan has put it; without a plan, or where that was too small, it grows, and what was
+// handed out before stays valid until collect().
+class WorkArea {
+ public:
+  explicit WorkArea(int device) : m_device(device) {}
+  ~WorkArea();
+  WorkArea(const WorkArea&) = delete;
+  WorkArea& operator=(const WorkArea&) = delete;
+  void setPlanned(void* memory, Bytes size);
+  void begin() { m_used = 0; }
+  // A part of an operation hands out anew what the part before took: used() before the first, then rewind().
+  int64_t used() const { return m_used; }
+  void rewind(int64_t used) { m_used = used; }
+  // On a multiple of 256 bytes. Null after a failure; `error` then says why.
+  void* take(int64_t bytes, cudaError_t& error);
+  void collect();                            // the stream is idle: outgrown memory goes
+  int64_t moves() const { return m_moves; }  // how often it grew
+
+ private:
+  const int m_device;
+  char* m_memory = nullptr;
+  bool m_isOwn = false;
+  int64_t m_size = 0, m_used = 0, m_moves = 0;
   std::vector<void*> m_old;
 };
 

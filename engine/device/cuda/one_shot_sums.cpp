@@ -112,6 +112,8 @@ std::string OneShotSums::prepare() {
     if (!error) error = cudaMalloc(&buffer, static_cast<size_t>(kOneShotBytes));
   if (!error) error = cudaMalloc(&mine.flags, static_cast<size_t>(kOneShotFlagBytes));
   if (!error) error = cudaMalloc(&mine.turns, kOneShotBlocks * sizeof(uint32_t));
+  // For the trial: a rank that has none then would leave its peers' kernels waiting.
+  if (!error) m_backend->peerScratch().atLeast(kOneShotBytes, error);
   const cudaStream_t stream = m_backend->stream();
   if (!error) error = cudaMemsetAsync(mine.flags, 0, static_cast<size_t>(kOneShotFlagBytes), stream);
   if (!error) error = cudaMemsetAsync(mine.turns, 0, kOneShotBlocks * sizeof(uint32_t), stream);

@@ -6,6 +6,7 @@
 #include "engine/parallel/abort_reason.h"
 #include "engine/parallel/abortable_barrier.h"
 
+#include <algorithm>
 #include <array>
 
 namespace headroom::engine::cuda {
@@ -73,6 +74,18 @@ class PeerCommunicator final : public Communicator {
           return status;
     if (!m_oneShot.open(*m_backend) && m_group->reason.isSet()) return m_group->reason.failure();
     return useDevice(own().device);
+  }
+
+  Status reserve(int64_t bytes) override {
+    if (size() == 1) return {};
+    if (Status status = useDevice(own().device); !status) return status;
+    for (PeerRank::Turn& turn : own().turns)
+      if (Status status = grow(turn, bytes); !status) return status;
+    const auto isElsewhere = [this](const PeerRank& peer) { return peer.device != own().device; };
+    cudaError_t error = cudaSuccess;
+    if (std::any_of(m_group->ranks.begin(), m_group->ranks.end(), isElsewhere)) m_backend->peerScratch().atLeast(bytes, error);
+    if (error) return tl::unexpected(cudaFailure(own().device, "taking memory for collectives", error));
+    return {};
   }
 
   Status allReduceSum(TensorView inout) override {
@@ -160,6 +173,20 @@ class PeerCommunicator final : public Communicator {
     return m_group->ranks[static_cast<size_t>(rank)].turns[static_cast<size_t>(m_collectives % 2)];
   }
 
+  // What peers may still read is kept.
+  Status grow(PeerRank::Turn& turn, int64_t bytes) {
+    if (turn.size >= bytes) return {};
+    if (turn.data) own().outgrown.push_back(turn.data);
+    turn.data = nullptr;
+    turn.size = 0;
+    if (const cudaError_t error = cudaMalloc(&turn.data, static_cast<size_t>(bytes))) {
+      cudaGetLastError();
+      return tl::unexpected(cudaFailure(own().device, "taking memory for collectives", error));
+    }
+    turn.size = bytes;
+    return {};
+  }
+
   // Copies `view` where peers may read it, and meets them. When a rank is through the meeting, all have recorded the events of
   // this collective and all that came before.
   Status publish(TensorView view) {
@@ -169,15 +196,7 @@ class PeerCommunicator final : public Communicator {
     if (m_collectives >= 2)
       for (int peer = 0; peer < size(); ++peer)
         if (peer != m_rank) m_backend->note(cudaStreamWaitEvent(stream, turnOf(peer).done, 0), "waiting for a peer");
-    if (turn.size < bytes) {
-      if (turn.data) own().outgrown.push_back(turn.data);
-      turn.data = nullptr;
-      if (const cudaError_t error = cudaMalloc(&turn.data, static_cast<size_t>(bytes))) {
-        turn.size = 0;
-        return tl::unexpected(cudaFailure(own().device, "taking memory for a collective", error));
-      }
-      turn.size = bytes;
-    }
+    if (Status status = grow(turn, bytes); !status) return status;
     if (view.cols > 0) {
       const size_t width = static_cast<size_t>(view.cols) * 4;
       m_backend->note(cudaMemcpy2DAsync(turn.data, width, view.data, static_cast<size_t>(view.stride) * 4, width,
