@@ -6,6 +6,7 @@
 #include <QtTest>
 
 #include <signal.h>
+#include <map>
 #include <nlohmann/json.hpp>
 
 using namespace headroom::test;
@@ -17,12 +18,13 @@ const QString kModel = QStringLiteral(HEADROOM_TEST_DATA "/models/llama");
 
 class Serve {
  public:
-  explicit Serve(QStringList arguments, const char* fault = nullptr) {
-    if (fault) {
-      QProcessEnvironment environment = QProcessEnvironment::systemEnvironment();
-      environment.insert("HEADROOM_FAULT", fault);
-      m_process.setProcessEnvironment(environment);
-    }
+  explicit Serve(QStringList arguments, const char* fault = nullptr)
+      : Serve(std::move(arguments),
+              fault ? std::map<QString, QString>{{"HEADROOM_FAULT", fault}} : std::map<QString, QString>{}) {}
+  Serve(QStringList arguments, const std::map<QString, QString>& variables) {
+    QProcessEnvironment environment = QProcessEnvironment::systemEnvironment();
+    for (const auto& [name, value] : variables) environment.insert(name, value);
+    m_process.setProcessEnvironment(environment);
     m_process.setProgram(QStringLiteral(HEADROOM_BIN_DIR "/headroom-engine"));
     m_process.setArguments(QStringList{QStringLiteral("serve")} + arguments);
     m_process.start();
@@ -107,6 +109,60 @@ class ServeCommandTest : public QObject {
     QCOMPARE(serve.exitStatus(), 0);
   }
 
+  // bfloat16 on a device without it is served, as float32 products, with a warning that names the choices; they have none.
+  void warnsOfBfloat16_data() {
+    QTest::addColumn<QString>("capability");
+    QTest::addColumn<QString>("dtype");
+    QTest::addColumn<bool>("warns");
+    QTest::newRow("bfloat16 on 7.5") << "75"
+                                     << "bfloat16" << true;
+    QTest::newRow("float16 on 7.5") << "75"
+                                    << "float16" << false;
+    QTest::newRow("float32 on 7.5") << "75"
+                                    << "float32" << false;
+    QTest::newRow("bfloat16 on 8.0") << "80"
+                                     << "bfloat16" << false;
+  }
+  void warnsOfBfloat16() {
+#ifndef CUDA_EMULATED
+    QSKIP("emulated CUDA devices are not built here (a sanitizer is on, or libboost-context is missing)");
+#else
+    QFETCH(QString, capability);
+    QFETCH(QString, dtype);
+    QFETCH(bool, warns);
+    Serve serve({kModel, "--device", "cuda", "--port", "0", "--max-model-len", "64", "--max-num-seqs", "4", "--dtype", dtype,
+                 "--gpu-memory-utilization", "1"},
+                {{"HEADROOM_CUDA_MODULE", CUDA_EMULATED},
+                 {"HEADROOM_EMULATED_MEMORY", "256"},
+                 {"HEADROOM_EMULATED_CAPABILITY", capability}});
+    QVERIFY2(serve.ready().is_object(), qPrintable(serve.errors()));
+    const RawResponse answer = request(serve.port(), "POST", "/v1/completions",
+                                       R"({"prompt": [1, 2, 3], "max_tokens": 4, "ignore_eos": true, "return_token_ids": true})");
+    QCOMPARE(answer.status, 200);
+    QCOMPARE(json::parse(answer.body)["choices"][0]["token_ids"].size(), 4u);
+    const QString said = serve.errors();
+    QVERIFY2(said.contains("compute capability 7.5) has no bfloat16") == warns, qPrintable(said));
+    QVERIFY2((said.contains("--dtype float16") && said.contains("--dtype float32")) == warns, qPrintable(said));
+    serve.signal(SIGTERM);
+    QCOMPARE(serve.exitStatus(), 0);
+#endif
+  }
+
+  // Devices older than the kernels are refused by name.
+  void refusesDevicesTooOld() {
+#ifndef CUDA_EMULATED
+    QSKIP("emulated CUDA devices are not built here (a sanitizer is on, or libboost-context is missing)");
+#else
+    Serve serve(
+        {kModel, "--device", "cuda", "--port", "0", "--max-model-len", "64", "--max-num-seqs", "4"},
+        {{"HEADROOM_CUDA_MODULE", CUDA_EMULATED}, {"HEADROOM_EMULATED_MEMORY", "256"}, {"HEADROOM_EMULATED_CAPABILITY", "61"}});
+    QVERIFY(!serve.ready().is_object());
+    QCOMPARE(serve.exitStatus(), 3);
+    QVERIFY2(serve.errors().contains("compute capability 6.1") && serve.errors().contains("--device cpu"),
+             qPrintable(serve.errors()));
+#endif
+  }
+
   void endsOpenStreamsSoonAfterASignal() {
     Serve serve(small());
     QVERIFY2(serve.ready().is_object(), qPrintable(serve.errors()));
@@ -132,7 +188,8 @@ class ServeCommandTest : public QObject {
                                        << "budget";
     QTest::newRow("more memory than the machine's") << with("--device-memory", "900TiB") << "all the memory of this machine";
     QTest::newRow("too many ranks") << small(kModel, {"--tp", "1000"}) << "head";
-    QTest::newRow("a thousand million ranks") << small(kModel, {"--tp", "1024", "--pp", "1024", "--dp", "1024"}) << "1073741824 ranks";
+    QTest::newRow("a thousand million ranks")
+        << small(kModel, {"--tp", "1024", "--pp", "1024", "--dp", "1024"}) << "1073741824 ranks";
     QTest::newRow("an empty key") << small(kModel, {"--api-key", ""}) << "--api-key: found an empty text";
     QTest::newRow("an empty name") << small(kModel, {"--served-model-name", ""}) << "--served-model-name: found an empty text";
     QTest::newRow("no number of seconds") << small(kModel, {"--request-timeout", "nan"}) << "--request-timeout: found \"nan\"";
@@ -253,20 +310,26 @@ class ServeCommandTest : public QObject {
 
   void servesSeveralModels() {
     const QString embedding = QStringLiteral(HEADROOM_TEST_DATA "/models/embedding");
-    Serve serve(small(kModel, {"--served-model-name", "one", "--manage-models", "--also", embedding + " --tp 2 --max-model-len 48 --served-model-name two"}));
+    Serve serve(small(kModel, {"--served-model-name", "one", "--manage-models", "--also",
+                               embedding + " --tp 2 --max-model-len 48 --served-model-name two"}));
     const json ready = serve.ready();
     QVERIFY2(ready.is_object(), qPrintable(serve.errors()));
     QCOMPARE(ready["model"].get<std::string>(), std::string("one"));
     QCOMPARE(ready["models"].dump(), std::string(R"(["one","two"])"));
-    auto ask = [&](const char* method, const std::string& path, const std::string& body = {}) { return request(serve.port(), method, path, body); };
-    QCOMPARE(ask("POST", "/v1/completions", R"({"model": "one", "prompt": [1, 2, 3], "max_tokens": 4, "ignore_eos": true})").status, 200);
+    auto ask = [&](const char* method, const std::string& path, const std::string& body = {}) {
+      return request(serve.port(), method, path, body);
+    };
+    QCOMPARE(
+        ask("POST", "/v1/completions", R"({"model": "one", "prompt": [1, 2, 3], "max_tokens": 4, "ignore_eos": true})").status,
+        200);
     const RawResponse vector = ask("POST", "/v1/embeddings", R"({"model": "two", "input": [5, 6, 7]})");
     QCOMPARE(vector.status, 200);
     QCOMPARE(json::parse(vector.body)["data"][0]["embedding"].size(), 40u);
     const RawResponse text = ask("POST", "/v1/completions", R"({"model": "two", "prompt": [5, 6, 7]})");
     QCOMPARE(text.status, 400);
     QVERIFY(json::parse(text.body)["error"]["code"] == "no_generation");
-    QVERIFY(json::parse(ask("POST", "/v1/embeddings", R"({"model": "one", "input": [5, 6, 7]})").body)["error"]["code"] == "no_embeddings");
+    QVERIFY(json::parse(ask("POST", "/v1/embeddings", R"({"model": "one", "input": [5, 6, 7]})").body)["error"]["code"] ==
+            "no_embeddings");
     // Both stand on the same device and stay below nine tenths of it together.
     int64_t planned = 0;
     const json state = json::parse(ask("GET", "/engine/state").body);
@@ -279,7 +342,9 @@ class ServeCommandTest : public QObject {
     QVERIFY2(planned > 0 && planned <= (int64_t{64} << 20) * 9 / 10, qPrintable(QString::number(planned)));
     QCOMPARE(state["models"].size(), 2u);
     // The devices are full: a third is refused with numbers, and fits once one is gone.
-    const std::string third = json{{"model", kModel.toStdString()}, {"name", "three"}, {"max_model_len", 64}, {"max_num_seqs", 4}, {"dtype", "float32"}}.dump();
+    const std::string third =
+        json{{"model", kModel.toStdString()}, {"name", "three"}, {"max_model_len", 64}, {"max_num_seqs", 4}, {"dtype", "float32"}}
+            .dump();
     const RawResponse refused = ask("POST", "/engine/models", third);
     QCOMPARE(refused.status, 400);
     QVERIFY2(refused.body.find("other models take") != std::string::npos, refused.body.c_str());
@@ -287,7 +352,9 @@ class ServeCommandTest : public QObject {
     QTRY_COMPARE_WITH_TIMEOUT(ask("GET", "/engine/models/two").status, 404, kPatience);
     const RawResponse loaded = ask("POST", "/engine/models", third);
     QVERIFY2(loaded.status == 202, loaded.body.c_str());
-    QTRY_COMPARE_WITH_TIMEOUT(ask("POST", "/v1/completions", R"({"model": "three", "prompt": [1, 2, 3], "max_tokens": 4, "ignore_eos": true})").status, 200, kPatience);
+    QTRY_COMPARE_WITH_TIMEOUT(
+        ask("POST", "/v1/completions", R"({"model": "three", "prompt": [1, 2, 3], "max_tokens": 4, "ignore_eos": true})").status,
+        200, kPatience);
     const RawResponse wrong = ask("POST", "/engine/models", R"({"model": "x", "max_model_length": 3})");
     QCOMPARE(wrong.status, 400);
     QVERIFY2(wrong.body.find("--max-model-length") != std::string::npos, wrong.body.c_str());
@@ -298,9 +365,12 @@ class ServeCommandTest : public QObject {
   void refusesAlsoByName_data() {
     QTest::addColumn<QString>("also");
     QTest::addColumn<QString>("says");
-    QTest::newRow("no model") << "" << "MODEL";
-    QTest::newRow("no such file") << "/nowhere/model" << "/nowhere/model";
-    QTest::newRow("an option of the server") << kModel + " --port 3" << "--port";
+    QTest::newRow("no model") << ""
+                              << "MODEL";
+    QTest::newRow("no such file") << "/nowhere/model"
+                                  << "/nowhere/model";
+    QTest::newRow("an option of the server") << kModel + " --port 3"
+                                             << "--port";
     QTest::newRow("the same name") << kModel << "twice";
   }
   void refusesAlsoByName() {

@@ -374,7 +374,8 @@ class CudaEngineTest : public QObject {
       QCOMPARE(state.planned.graphs > 0, graphs);
       QCOMPARE(state.allocated.graphs > 0, replays);
       const RankBytes& parts = state.allocated;
-      QCOMPARE(*state.deviceUsedBytes, *parts.weights + *parts.kvCache + *parts.activations + *parts.graphs);
+      const int64_t inParts = *parts.weights + *parts.kvCache + *parts.activations + *parts.graphs;
+      QVERIFY(*state.deviceUsedBytes >= inParts && *state.deviceUsedBytes - inParts < 64 << 10);  // and tables of addresses
       QVERIFY2(
           state.allocated.graphs <= state.planned.graphs,
           fmt::format("{} bytes of graphs, {} planned", state.allocated.graphs.value_or(-1), state.planned.graphs.value_or(-1))
