@@ -12,10 +12,10 @@ namespace headroom::engine::cuda {
 namespace {
 
 constexpr int kWarps = 8;
-// Blocks that a multiprocessor is to hold at once: with two, some loads hide behind others. Two formats would spill a few bytes
+// Blocks that a multiprocessor is to hold at once: with two, some loads hide behind others. Some formats would spill a few bytes
 // for it on some devices.
 template <WeightFormat kFormat>
-constexpr int kBlocks = kFormat == WeightFormat::Q2_K || kFormat == WeightFormat::Q5_0 ? 1 : 2;
+constexpr int kBlocks = kFormat == WeightFormat::Q2_K || kFormat == WeightFormat::Q5_0 || kFormat == WeightFormat::IQ3_S ? 1 : 2;
 
 // Adds the warps' sums of 16 outputs x kTokens and writes them.
 template <int kTokens, class T>
