@@ -308,7 +308,7 @@ class CudaStartTest : public QObject {
       QVERIFY2(problem.empty() || problem.find("memory") != std::string::npos, fmt::format("{}: {}", n, problem).c_str());
       if (!problem.empty()) ++failed;
     }
-    QVERIFY(failed > 0);
+    QVERIFY(failed > 0 || kind == "host-malloc");  // all of them may have another way
   }
 };
 

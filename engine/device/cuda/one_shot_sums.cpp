@@ -112,8 +112,14 @@ std::string OneShotSums::prepare() {
     if (!error) error = cudaMalloc(&buffer, static_cast<size_t>(kOneShotBytes));
   if (!error) error = cudaMalloc(&mine.flags, static_cast<size_t>(kOneShotFlagBytes));
   if (!error) error = cudaMalloc(&mine.turns, kOneShotBlocks * sizeof(uint32_t));
-  // For the trial: a rank that has none then would leave its peers' kernels waiting.
-  if (!error) m_backend->peerScratch().atLeast(kOneShotBytes, error);
+  // For the trial, pinned memory of copies included: a rank that has none then would leave its peers' kernels waiting.
+  void* trial = error ? nullptr : m_backend->peerScratch().atLeast(kOneShotBytes, error);
+  if (trial) {
+    std::vector<float> copied(static_cast<size_t>(kOneShotBytes / 4));
+    m_backend->copyToDevice(trial, copied.data(), Bytes(kOneShotBytes));
+    m_backend->copyToHost(copied.data(), trial, Bytes(kOneShotBytes));
+    if (const Status status = m_backend->sync(); !status) return status.error().message();
+  }
   const cudaStream_t stream = m_backend->stream();
   if (!error) error = cudaMemsetAsync(mine.flags, 0, static_cast<size_t>(kOneShotFlagBytes), stream);
   if (!error) error = cudaMemsetAsync(mine.turns, 0, kOneShotBlocks * sizeof(uint32_t), stream);
