@@ -81,6 +81,7 @@ class JsonTextTest : public QObject {
         {"core/model/safetensors_header.cpp", 1},   // after the check, with names counted
         {"core/model/model_catalog.cpp", 1},        // compiled in
         {"core/hardware/gpu_catalog.cpp", 1},       // compiled in
+        {"core/launch/plan_json.cpp", 1},           // what the lines above it wrote
         {"engine/text/tokenizer_json.cpp", 1},      // after the check, for the parser's words
         {"app/engine/model_loader.cpp", 1},         // after the check, for the parser's words
         {"engine/server/api_error.cpp", 1},         // has limits of its own
