@@ -14,6 +14,18 @@ namespace headroom {
 
 namespace fs = std::filesystem;
 
+namespace {
+
+// The file's text; empty where there is none. A pipe would be waited for.
+std::string textOf(const fs::path& file) {
+  std::error_code error;
+  if (!fs::is_regular_file(file, error)) return {};
+  std::ifstream stream(file);
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+}  // namespace
+
 fs::path priceFile() {
   const auto variable = [](const char* name) {
     const char* value = std::getenv(name);
@@ -27,10 +39,7 @@ fs::path priceFile() {
 
 PriceList readPrices(const fs::path& file) {
   PriceList prices;
-  std::ifstream stream(file);
-  if (!stream) return prices;
-  const std::string text{std::istreambuf_iterator<char>(stream), {}};
-  const nlohmann::json json = readJsonText(text);
+  const nlohmann::json json = readJsonText(textOf(file));
   if (!json.is_object()) return prices;
   for (const auto& [card, price] : json.items()) {
     if (price.is_number() && price.get<double>() > 0) prices[card] = price.get<double>();
@@ -40,6 +49,9 @@ PriceList readPrices(const fs::path& file) {
 
 Status writePrices(const fs::path& file, const PriceList& prices) {
   if (file.empty()) return failure("prices", "neither HEADROOM_PRICES nor HOME", "a place to keep them");
+  if (const std::string old = textOf(file); !old.empty() && !readJsonText(old).is_object())
+    return failure(file.string(), "something else than the prices of cards, which would be lost", "a JSON object of cards",
+                   "mend the file or move it away");
   std::error_code error;
   if (file.has_parent_path()) fs::create_directories(file.parent_path(), error);
   fs::path beside = file;

@@ -20,7 +20,7 @@ using PriceList = std::map<std::string, double>;  // by the catalog's name of th
 std::filesystem::path priceFile();
 // Empty where there is no file, or one that holds no prices.
 PriceList readPrices(const std::filesystem::path& file);
-// Written beside and moved, so that a full disk leaves the old file.
+// Written beside and moved, so that a full disk leaves the old file. A file that holds something else is not replaced.
 Status writePrices(const std::filesystem::path& file, const PriceList& prices);
 
 // "L40S=0.9": a card of the catalog and what one of it costs; 0 forgets the price.

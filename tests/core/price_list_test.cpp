@@ -30,6 +30,9 @@ class PriceListTest : public QObject {
     QVERIFY(readPrices(file) == (PriceList{{"L40S-48GB", 0.9}}));
     std::ofstream(file) << "[1, 2";
     QVERIFY(readPrices(file).empty());
+    const Status kept = writePrices(file, {{"T4-16GB", 1}});
+    QVERIFY(!kept);
+    QVERIFY2(kept.error().message().find("mend the file or move it away") != std::string::npos, kept.error().message().c_str());
   }
 
   void aPlaceThatCannotBeWrittenIsAnError() {
