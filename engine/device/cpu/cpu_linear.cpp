@@ -144,45 +144,24 @@ void CpuLinear::runTokens(TensorView in, std::span<const LinearTask> tasks, int6
     const Share& share = m_shares[index];
     item -= share.firstItem;
     if (item < share.groupItems * share.tileSplits) {
-      if (share.form == kInt8Fine)
-        runFineGroups(share, item, firstToken, tokens, thread);
-      else
-        runGroups(share, item, firstToken, tokens, thread);
+      runGroups(share, item, firstToken, tokens, thread);
     } else {
       runPlainRows(share, item - share.groupItems * share.tileSplits, firstToken, tokens, thread);
     }
   });
 }
 
-// Both rows of each token, added up.
-void CpuLinear::runFineGroups(const Share& share, int64_t item, int64_t firstToken, int64_t tokens, int thread) {
-  const LinearTask& task = *share.task;
-  const WeightMatrix& weight = *task.weight;
-  const Prepared& prepared = m_prepared[kInt8Fine];
-  const int64_t firstGroup = item / share.tileSplits * kGroupsPerItem, split = item % share.tileSplits;
-  const int64_t groups = std::min(kGroupsPerItem, fullGroups(weight) - firstGroup), columns = groups * kGroupRows;
-  const LinearKernel kernel = m_families[kInt8Fine]->find(weight.dtype, prepared.width);
-  LinearTile tile;
-  tile.groups = groupAt(weight, firstGroup);
-  tile.groupCount = groups;
-  tile.groupBytes = kGroupRows * rowBytes(weight);
-  tile.in = weight.in;
-  tile.outStride = columns;
-  tile.out =
-      m_rows[static_cast<size_t>(thread)].reserve<float>(prepared.tileTokens * columns * static_cast<int64_t>(sizeof(float)));
-  const float* bias = task.bias ? task.bias + firstGroup * kGroupRows : nullptr;
-  for (int64_t i = prepared.tiles * split / share.tileSplits; i < prepared.tiles * (split + 1) / share.tileSplits; ++i) {
-    const int64_t first = i * prepared.tileTokens;
-    tile.activations = m_activations[kInt8Fine].data() + i * prepared.tileBytes;
-    tile.tokens = std::min(prepared.tileTokens, 2 * tokens - first);
-    kernel(tile);
-    for (int64_t t = 0; t < tile.tokens; t += 2) {
-      float* to = task.out.row<float>(firstToken + (first + t) / 2) + firstGroup * kGroupRows;
-      const float *rounded = tile.out + t * columns, *lost = rounded + columns;
-      for (int64_t c = 0; c < columns; ++c) to[c] = rounded[c] + lost[c] + (bias ? bias[c] : 0.0f);
-    }
+namespace {
+
+// Both rows of each token that the tile computed, added up into rows of `out`.
+void addLost(const LinearTile& tile, const float* bias, float* out, int64_t outStride) {
+  for (int64_t t = 0; t < tile.tokens; t += 2, out += outStride) {
+    const float *rounded = tile.out + t * tile.outStride, *lost = rounded + tile.outStride;
+    for (int64_t c = 0; c < tile.outStride; ++c) out[c] = rounded[c] + lost[c] + (bias ? bias[c] : 0.0f);
   }
 }
+
+}  // namespace
 
 void CpuLinear::runGroups(const Share& share, int64_t item, int64_t firstToken, int64_t tokens, int thread) {
   const LinearTask& task = *share.task;
@@ -191,15 +170,26 @@ void CpuLinear::runGroups(const Share& share, int64_t item, int64_t firstToken, 
   const int64_t firstGroup = item / share.tileSplits * kGroupsPerItem, split = item % share.tileSplits;
   const int64_t groups = std::min(kGroupsPerItem, fullGroups(weight) - firstGroup);
   const LinearKernel packed = m_families[share.form]->find(weight.dtype, prepared.width);
+  const int64_t rowsOfToken = share.form == kInt8Fine ? 2 : 1;
   const auto runTiles = [&](LinearKernel kernel, LinearTile tile, int64_t group) {
+    const float* bias = task.bias ? task.bias + group * kGroupRows : nullptr;
     tile.in = weight.in;
-    tile.outStride = task.out.stride;
-    tile.bias = task.bias ? task.bias + group * kGroupRows : nullptr;
+    if (rowsOfToken == 1) {
+      tile.outStride = task.out.stride;
+      tile.bias = bias;
+    } else {
+      tile.outStride = tile.groupCount * kGroupRows;
+      tile.out = m_rows[static_cast<size_t>(thread)].reserve<float>(prepared.tileTokens * tile.outStride *
+                                                                    static_cast<int64_t>(sizeof(float)));
+    }
     for (int64_t i = prepared.tiles * split / share.tileSplits; i < prepared.tiles * (split + 1) / share.tileSplits; ++i) {
+      const int64_t first = i * prepared.tileTokens;
+      float* out = task.out.row<float>(firstToken + first / rowsOfToken) + group * kGroupRows;
       tile.activations = m_activations[share.form].data() + i * prepared.tileBytes;
-      tile.tokens = std::min(prepared.tileTokens, tokens - i * prepared.tileTokens);
-      tile.out = task.out.row<float>(firstToken + i * prepared.tileTokens) + group * kGroupRows;
+      tile.tokens = std::min(prepared.tileTokens, rowsOfToken * tokens - first);
+      if (rowsOfToken == 1) tile.out = out;
       kernel(tile);
+      if (rowsOfToken > 1) addLost(tile, bias, out, task.out.stride);
     }
   };
   if (packed) {

@@ -43,7 +43,6 @@ class CpuLinear {
   TensorView withLost(TensorView in);
   void runTokens(TensorView in, std::span<const LinearTask> tasks, int64_t firstToken, int64_t tokens);
   void prepare(Form form, TensorView in, int64_t tokens);
-  void runFineGroups(const Share& share, int64_t item, int64_t firstToken, int64_t tokens, int thread);
   void runGroups(const Share& share, int64_t item, int64_t firstToken, int64_t tokens, int thread);
   void groupToFloats(const WeightMatrix& weight, int64_t group, float* to) const;
   void runPlainRows(const Share& share, int64_t item, int64_t firstToken, int64_t tokens, int thread);
